@@ -1,0 +1,103 @@
+/**
+ * Every limit of the product, each with its reason. A number that bounds a loop, a queue, a retry, a page or a
+ * payload belongs here and nowhere else.
+ */
+
+const KIB = 1024;
+const MIB = 1024 * KIB;
+
+// --- Repository format (fixed: other clients rely on them) ---------------------------------------------------------
+
+/** Files of this size or more become a large chunk of their own. Fixed by the repository format. */
+export const SMALL_FILE_BYTES_MAX_EXCLUSIVE = 1 * MIB;
+/** A tar bundle is sealed after the member that brings its file data to this size. Fixed by the repository format. */
+export const TAR_TARGET_BYTES = 64 * MIB;
+/** The shortest shard prefix, in hex characters: 256 roots. Fixed by the repository format. */
+export const MIN_SHARD_PREFIX_LENGTH = 2;
+/** A shard with more entries than this is split 16-way. Fixed by the repository format. */
+export const MAX_SHARD_ENTRY_COUNT = 1024;
+/** Coverage claims are kept for prefixes up to this length; a deeper one revalidates, which is harmless. */
+export const MAX_COVERAGE_PREFIX_LENGTH = 8;
+/** PBKDF2 rounds written into an `ArGCM1` header; the format's fixed cost of guessing a passphrase. */
+export const PBKDF2_ITERATIONS_WRITTEN = 100_000;
+/** Above this a header is refused before a key is derived: it could only be an attempt to stall the reader. */
+export const PBKDF2_ITERATIONS_MAX = 10_000_000;
+
+// --- Decoded sizes: what a body may expand to, counted while decoding ----------------------------------------------
+
+/** A shard: 1024 entries take about 200 KiB; one that no client split may be far larger and must still be read. */
+export const SHARD_DECODED_BYTES_MAX = 64 * MIB;
+/** A filetree node or a snapshot: one directory of about a million entries. */
+export const FILETREE_DECODED_BYTES_MAX = 256 * MIB;
+export const SNAPSHOT_DECODED_BYTES_MAX = 64 * KIB;
+/** Room for the tar framing of a bundle that holds TAR_TARGET_BYTES of data in empty and tiny files. */
+export const TAR_DECODED_BYTES_MAX = 512 * MIB;
+
+// --- Concurrency --------------------------------------------------------------------------------------------------
+
+/** Roots loaded at a time by one lookup request. */
+export const PREFIX_LOAD_WORKERS = 8;
+/** Shard uploads in flight per instance during a flush: bounds the cost of a split storm. */
+export const FLUSH_WORKERS = 32;
+/** Pending rows read by key at a time. */
+export const PENDING_READ_WORKERS = 32;
+/** Thin stubs written at a time by one members request. */
+export const THIN_STUB_WORKERS = 32;
+/** Children of one orchestration instance: history length, and with it replay cost, grows with this. */
+export const ORCHESTRATION_CHILDREN_MAX = 16;
+
+// --- Requests -----------------------------------------------------------------------------------------------------
+
+export const HASHES_PER_LOOKUP_MAX = 1000;
+export const ENTRIES_PER_CALL_MAX = 1000;
+export const MEMBERS_PER_CALL_MAX = 1000;
+export const NAMES_PER_GRANT_MAX = 100;
+export const SNAPSHOTS_PER_PAGE_MAX = 1000;
+/** A JSON request body: 1000 members are about 150 KiB. */
+export const REQUEST_BODY_BYTES_MAX = 1 * MIB;
+/** Up to this size a chunk is one Put Blob under a create-only grant; above it is staged in blocks. */
+export const SINGLE_UPLOAD_BYTES_MAX = 256 * MIB;
+/** One block of a staged upload, and one range of its assembly. */
+export const STAGED_BLOCK_BYTES = 64 * MIB;
+/** A grant is void after this long; an agent asks for a new one. */
+export const GRANT_LIFETIME_MS = 60 * 60_000;
+/** A body without its sentinel is debris, not another writer at work, once it is this old. */
+export const DEBRIS_AGE_MS = 60 * 60_000;
+
+// --- Storage ------------------------------------------------------------------------------------------------------
+
+/** Table storage takes 100 operations in one transaction. */
+export const TABLE_BATCH_ROWS_MAX = 100;
+export const TABLE_PAGE_ROWS_MAX = 1000;
+export const LIST_PAGE_BLOBS_MAX = 5000;
+/** Attempts of one storage request that may safely be repeated. */
+export const STORAGE_ATTEMPTS_MAX = 5;
+
+// --- Flush --------------------------------------------------------------------------------------------------------
+
+/** Conditional-write retries per root, full jitter between them; then a clear error, and the rows stay pending. */
+export const CONDITIONAL_WRITE_RETRIES_MAX = 8;
+/** How often a lookup lists again when shards change under it, before it answers "busy, retry". */
+export const LOOKUP_RELIST_MAX = 4;
+/** A claim on a root, and the SAS its writes go through, expires after this; longer than any root takes to flush. */
+export const ROOT_CLAIM_DURATION_MS = 10 * 60_000;
+/** How often a completing run flushes again because settle found a root with more than one shard on a row's path. */
+export const FLUSH_ROUNDS_MAX = 4;
+
+// --- Caches of a function instance ---------------------------------------------------------------------------------
+
+/** Decoded shards kept by one instance, in entries (about 250 bytes each). */
+export const CACHED_SHARD_ENTRIES_MAX = 200_000;
+export const CACHED_SNAPSHOTS_MAX = 500;
+
+// --- Orchestration ------------------------------------------------------------------------------------------------
+
+/** An activity's input or output: references, prefixes and counters, never entries. */
+export const ACTIVITY_PAYLOAD_BYTES_MAX = 16 * KIB;
+/** Filetree nodes one verification activity walks before it hands its stack to the next. */
+export const VERIFY_NODES_PER_ACTIVITY = 2000;
+/** Flush pending rows early when a repository holds more than this many, or when the oldest is older than a day. */
+export const PENDING_ROWS_EARLY_FLUSH = 100_000;
+export const PENDING_AGE_FLUSH_MS = 24 * 60 * 60_000;
+/** A run that was not completed for this long has expired. */
+export const RUN_EXPIRES_MS = 7 * 24 * 60 * 60_000;
