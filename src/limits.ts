@@ -72,6 +72,15 @@ export const TABLE_PAGE_ROWS_MAX = 1000;
 export const LIST_PAGE_BLOBS_MAX = 5000;
 /** Attempts of one storage request that may safely be repeated. */
 export const STORAGE_ATTEMPTS_MAX = 5;
+/** Full jitter between attempts: uniform up to base × 2^attempt, no more than the maximum (also of Retry-After). */
+export const STORAGE_RETRY_DELAY_BASE_MS = 200;
+export const STORAGE_RETRY_DELAY_MS_MAX = 10_000;
+/** Blob metadata, names and values together, as the service documents. */
+export const BLOB_METADATA_BYTES_MAX = 8 * KIB;
+export const BLOB_NAME_CHARACTERS_MAX = 1024;
+/** Messages one receive may take, and rows a lost batch is read back with at a time. */
+export const QUEUE_RECEIVE_MAX = 32;
+export const ROW_READ_BACK_WORKERS = 16;
 
 // --- Flush --------------------------------------------------------------------------------------------------------
 
@@ -101,3 +110,54 @@ export const PENDING_ROWS_EARLY_FLUSH = 100_000;
 export const PENDING_AGE_FLUSH_MS = 24 * 60 * 60_000;
 /** A run that was not completed for this long has expired. */
 export const RUN_EXPIRES_MS = 7 * 24 * 60 * 60_000;
+
+// --- Agent --------------------------------------------------------------------------------------------------------
+
+/** Files hashed at a time: enough to hide the latency of a disk, few enough not to make one seek. */
+export const HASH_WORKERS = 4;
+/** Hashed files that may wait, in path order, behind a slower one. */
+export const HASH_WINDOW_FILES_MAX = 128;
+/** One read of a file that is hashed, spooled or compared. */
+export const FILE_READ_BYTES = 256 * KIB;
+/** A lookup is sent before it is full once the files behind it hold this much, so that uploads start early. */
+export const LOOKUP_BATCH_BYTES = 256 * MIB;
+/** Files waiting for the packer or for the encoders, so that scanning runs ahead only so far. */
+export const CARRIER_QUEUE_FILES_MAX = 256;
+/** Large files encoded, proven and uploaded at a time; each may hold its whole body in the spool. */
+export const LARGE_FILE_WORKERS = 2;
+/** Sealed tars that wait for their upload while the next one is packed: with the two in work, three in the spool. */
+export const SPOOLED_TARS_MAX = 1;
+/** A tar is sealed early at this many members: bounds its framing, and what a crash can make an agent upload twice. */
+export const TAR_MEMBERS_MAX = 16_384;
+/** How often a file that changes while it is read is hashed again before it is reported as never standing still. */
+export const CHANGED_FILE_ATTEMPTS_MAX = 3;
+/** A hash is reused only if the file's last change lies this long before the hash: file clocks are coarse. */
+export const RACY_CHANGE_NS = 2_000_000_000n;
+/** Attempts of one HTTP request, with exponential backoff and full jitter between them. */
+export const HTTP_ATTEMPTS_MAX = 7;
+export const HTTP_BACKOFF_FIRST_MS = 250;
+export const HTTP_BACKOFF_MS_MAX = 20_000;
+/** Nothing came back for this long: the request is given up and tried again. */
+export const HTTP_SILENCE_MS_MAX = 120_000;
+/** Uploads of one body: created, found absent after a conflict, created again. */
+export const BODY_UPLOAD_ATTEMPTS_MAX = 4;
+/** A grant is not used any more when it is this old, although it is valid for longer. */
+export const GRANT_REUSE_MS_MAX = 20 * 60_000;
+/** Blocks of one staged body in flight. */
+export const STAGED_BLOCK_WORKERS = 2;
+/** Entries of a directory read or serialized at a time. */
+export const DIRECTORY_ENTRIES_PER_PAGE = 500;
+/** A node up to this size is encoded in memory; a larger one goes through the spool. */
+export const FILETREE_MEMORY_BYTES_MAX = 1 * MIB;
+export const FILETREE_UPLOAD_WORKERS = 8;
+/** Chunks downloaded at a time by a restore. */
+export const RESTORE_CHUNK_WORKERS = 3;
+/** Downloads of one body: a damaged transfer is tried once more before the stored body is called corrupt. */
+export const BODY_DOWNLOAD_ATTEMPTS_MAX = 3;
+/** Statements per transaction in the agent's own databases. */
+export const AGENT_DATABASE_BATCH = 1000;
+/** Page cache of each of the agent's databases. */
+export const AGENT_DATABASE_CACHE_KIB = 4096;
+/** An agent stops waiting for an operation after this long; the operation goes on, and re-running waits again. */
+export const OPERATION_WAIT_MS_MAX = 12 * 60 * 60_000;
+export const OPERATION_POLL_MS_MAX = 2000;
