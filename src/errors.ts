@@ -39,6 +39,7 @@ export const ERROR_CATALOGUE = {
     title: 'The chunk is in the archive tier and must be rehydrated first',
   },
   'folder-unreadable': { status: 400, exitCode: 1, title: 'The folder cannot be read' },
+  'local-state-unusable': { status: 500, exitCode: 1, title: 'The embedded service cannot keep its state there' },
   'disk-full': { status: 507, exitCode: 1, title: 'No space left on the disk' },
   'partly-done': { status: 200, exitCode: 3, title: 'Done in part' },
   interrupted: { status: 499, exitCode: 130, title: 'Interrupted' },
