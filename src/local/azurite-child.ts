@@ -1,0 +1,41 @@
+/**
+ * The process in which Azurite runs: Azurite's own command line, started by path with the arguments of this process.
+ *
+ * - It ends when its standard input ends, that is when its parent is gone, however that died. By its own SIGTERM: Azurite
+ *   keeps up to 5 s of writes in memory and saves them only then.
+ * - A second SIGTERM while it saves is ignored.
+ * - With a data folder it first takes that folder's lock and keeps it until it is gone, so that the next Azurite never
+ *   opens files which this one still writes.
+ */
+
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { ProcessLock } from './process-lock.ts';
+
+/** Saving takes about 15 ms per thousand blobs; a predecessor that needs longer than this hangs. */
+const PREDECESSOR_WAIT_MS = 60_000;
+
+let stopping = false;
+process.on('SIGTERM', () => {
+  // Only this listener: Azurite has not begun to serve, so there is nothing to save.
+  if (process.listenerCount('SIGTERM') === 1 && !stopping) process.exit(0);
+  stopping = true;
+});
+
+process.stdin.on('close', () => {
+  if (!stopping) process.kill(process.pid, 'SIGTERM');
+});
+process.stdin.resume();
+// Azurite ends by running out of work; an open pipe must not count as work.
+(process.stdin as unknown as { unref(): void }).unref();
+
+const directory = process.argv.at(process.argv.indexOf('--location') + 1);
+if (process.argv.includes('--location') && directory !== undefined) {
+  const lock = ProcessLock.tryAcquire(join(directory, 'azurite-lock.sqlite'), PREDECESSOR_WAIT_MS);
+  if (lock === undefined) {
+    console.error(`another Azurite uses ${directory}`);
+    process.exit(1);
+  }
+}
+
+createRequire(import.meta.url)('azurite/dist/src/azurite.js');
