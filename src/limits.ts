@@ -22,6 +22,14 @@ export const MAX_COVERAGE_PREFIX_LENGTH = 8;
 export const PBKDF2_ITERATIONS_WRITTEN = 100_000;
 /** Above this a header is refused before a key is derived: it could only be an attempt to stall the reader. */
 export const PBKDF2_ITERATIONS_MAX = 10_000_000;
+/** Derived keys a process keeps (about 300 bytes each): the salts of the writers whose bodies it reads. */
+export const DERIVED_KEYS_MAX = 4096;
+/** Bodies written under one salt before a new one is drawn; see docs/decisions/0001-one-salt-per-process.md. */
+export const BODIES_PER_SALT_MAX = 2 ** 20;
+/** The most one zstd block decodes to. Fixed by the zstd format. */
+export const ZSTD_BLOCK_BYTES_MAX = 128 * KIB;
+/** The largest window a frame may ask a decoder to hold: the decoders' own default. */
+export const ZSTD_WINDOW_BYTES_MAX = 128 * MIB;
 
 // --- Decoded sizes: what a body may expand to, counted while decoding ----------------------------------------------
 

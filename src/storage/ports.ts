@@ -126,11 +126,15 @@ export interface RowPage {
 /** Bounds are compared as ordinal strings; all are optional. */
 export interface RowQuery {
   readonly partitionFrom?: string;
+  /** Inclusive. */
   readonly partitionTo?: string;
   /** Shorthand for both bounds of the partition key. */
   readonly partition?: string;
+  /** Row key ≥ this. */
   readonly rowFrom?: string;
+  /** Row key > this. */
   readonly rowAfter?: string;
+  /** Row key < this. */
   readonly rowBefore?: string;
   readonly pageSize?: number;
   readonly continuation?: string;
@@ -143,6 +147,10 @@ export type RowOperation =
   | { readonly kind: 'upsert'; readonly rowKey: string; readonly values: RowValues }
   | { readonly kind: 'replace'; readonly rowKey: string; readonly values: RowValues; readonly etag: string }
   | { readonly kind: 'delete'; readonly rowKey: string; readonly etag: string };
+
+export type BatchResult =
+  | { readonly outcome: 'written' }
+  | { readonly outcome: 'conflict'; readonly failedIndex: number | undefined };
 
 export interface Table {
   readonly name: string;
@@ -157,12 +165,7 @@ export interface Table {
   /** One page (1,000 rows at most), in key order. */
   queryPage(query: RowQuery): Promise<RowPage>;
   /** Up to 100 operations on one partition, all or nothing. `failedIndex`: the operation whose condition did not hold. */
-  batch(
-    partitionKey: string,
-    operations: readonly RowOperation[],
-  ): Promise<
-    { readonly outcome: 'written' } | { readonly outcome: 'conflict'; readonly failedIndex: number | undefined }
-  >;
+  batch(partitionKey: string, operations: readonly RowOperation[]): Promise<BatchResult>;
 }
 
 export interface ReceivedMessage {
