@@ -1,4 +1,11 @@
 import { defineConfig } from 'vitest/config';
+import { isNewEnough } from './bin/node-runtime.mjs';
+
+if (!isNewEnough(process.versions.node)) {
+  throw new Error(
+    `The tests need the project's own Node, not Node ${process.versions.node}: use "npm test", or put node_modules/.bin first on PATH.`,
+  );
+}
 
 /** Three suites: pure and memory tests, tests that need Azurite (one in-memory child for all), end to end. */
 export default defineConfig({

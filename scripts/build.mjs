@@ -14,6 +14,7 @@ import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync
 import { createRequire } from 'node:module';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { isNewEnough } from '../bin/node-runtime.mjs';
 
 const SOURCE_FOLDERS = ['functions', 'src'];
 const SOURCE_FILES = ['package.json', 'tsconfig.json', 'tsconfig.build.json'];
@@ -108,6 +109,7 @@ export function buildWhenNeeded(root) {
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const root = dirname(dirname(fileURLToPath(import.meta.url)));
   try {
+    if (!isNewEnough(process.versions.node)) throw new Error('this Node is too old; use "npm run build"');
     console.error(buildWhenNeeded(root) ? 'Built dist.' : 'dist is up to date.');
   } catch (error) {
     console.error(`Not built: ${error instanceof Error ? error.message : error}`);

@@ -95,7 +95,7 @@ async function startOwned(
       stop: () => (stopped ??= unwind(undo)),
     };
   } catch (error) {
-    await unwind(undo);
+    await unwind(undo).catch(() => undefined);
     throw startFailure(error, state);
   }
 }
