@@ -30,6 +30,15 @@ export const BODIES_PER_SALT_MAX = 2 ** 20;
 export const ZSTD_BLOCK_BYTES_MAX = 128 * KIB;
 /** The largest window a frame may ask a decoder to hold: the decoders' own default. */
 export const ZSTD_WINDOW_BYTES_MAX = 128 * MIB;
+/** Levels above 19 need windows and memory that a NAS has not. */
+export const ZSTD_LEVEL_MAX = 19;
+/** Chunks, which are streamed by the agent; measured with bench/codec.ts. */
+export const ZSTD_LEVEL_STREAM_DEFAULT = 3;
+/** Shards, filetrees and snapshots: small texts; measured with bench/codec.ts. */
+export const ZSTD_LEVEL_BUFFER_DEFAULT = 9;
+
+/** The records of one extended tar header: a path and a time; anything near this is not a bundle of ours or Arius 7's. */
+export const PAX_HEADER_BYTES_MAX = 64 * KIB;
 
 // --- Decoded sizes: what a body may expand to, counted while decoding ----------------------------------------------
 
@@ -49,6 +58,12 @@ export const PREFIX_LOAD_WORKERS = 8;
 export const FLUSH_WORKERS = 32;
 /** Pending rows read by key at a time. */
 export const PENDING_READ_WORKERS = 32;
+/** Chunks asked for their properties at a time by one request. */
+export const CHUNK_HEAD_WORKERS = 32;
+/** A chunk that changes under the service between look and deed is looked at again this often, then answered as busy. */
+export const CHUNK_LOOKS_MAX = 4;
+/** Snapshot manifests read at a time. */
+export const SNAPSHOT_LOAD_WORKERS = 8;
 /** Thin stubs written at a time by one members request. */
 export const THIN_STUB_WORKERS = 32;
 /** Children of one orchestration instance: history length, and with it replay cost, grows with this. */
@@ -106,6 +121,8 @@ export const FLUSH_ROUNDS_MAX = 4;
 /** Decoded shards kept by one instance, in entries (about 250 bytes each). */
 export const CACHED_SHARD_ENTRIES_MAX = 200_000;
 export const CACHED_SNAPSHOTS_MAX = 500;
+/** Repositories an instance keeps open, each with its cached shards. */
+export const REPOSITORIES_OPEN_MAX = 32;
 
 // --- Orchestration ------------------------------------------------------------------------------------------------
 
@@ -113,10 +130,24 @@ export const CACHED_SNAPSHOTS_MAX = 500;
 export const ACTIVITY_PAYLOAD_BYTES_MAX = 16 * KIB;
 /** Filetree nodes one verification activity walks before it hands its stack to the next. */
 export const VERIFY_NODES_PER_ACTIVITY = 2000;
+/** Subdirectories of one node a verification keeps on its stack; for the rest it comes back to the node. */
+export const VERIFY_CHILDREN_ON_STACK = 1000;
+/** Subtrees a verification remembers as seen, so that a folder copied many times is walked once. */
+export const VERIFY_SEEN_MAX = 10_000;
 /** Flush pending rows early when a repository holds more than this many, or when the oldest is older than a day. */
 export const PENDING_ROWS_EARLY_FLUSH = 100_000;
 export const PENDING_AGE_FLUSH_MS = 24 * 60 * 60_000;
-/** A run that was not completed for this long has expired. */
+/** Slices of a verification, or blocks of an assembly, in one orchestration instance before the next one takes over. */
+export const STEPS_PER_INSTANCE_MAX = 16;
+/** Claims of one queued job before it fails for good: a job that kills its host must not do so for ever. */
+export const JOB_ATTEMPTS_MAX = 5;
+/** Re-reads of a job or run row that others change at the same moment. */
+export const ROW_CHANGE_ATTEMPTS_MAX = 16;
+/** Open runs, or open jobs, of one repository that are looked at: one table page. */
+export const OPEN_ROWS_READ_MAX = 1000;
+/** How often a working run says so in its row. */
+export const RUN_TOUCH_INTERVAL_MS = 60 * 60_000;
+/** A run that did nothing for this long has expired. */
 export const RUN_EXPIRES_MS = 7 * 24 * 60 * 60_000;
 
 // --- Agent --------------------------------------------------------------------------------------------------------
