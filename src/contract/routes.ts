@@ -18,6 +18,13 @@ export interface Route {
 }
 
 export const ROUTES = {
+  openApi: {
+    method: 'GET',
+    path: 'openapi.json',
+    summary: 'This API as an OpenAPI 3.1 document',
+    status: 200,
+    response: schemas.openApi,
+  },
   health: { method: 'GET', path: 'health', summary: 'Liveness and version', status: 200, response: schemas.health },
   createRepository: {
     method: 'POST',

@@ -33,6 +33,12 @@ export const sourceName = z
   .max(1024)
   .regex(/^[^\p{Cc}]*$/u, 'control characters are not allowed');
 export const runId = z.uuid();
+/** Leaf name of a snapshot blob, e.g. `2026-03-22T150000.000Z`. */
+export const snapshotName = z.string().regex(/^\d{4}-\d{2}-\d{2}T\d{6}\.\d{3}Z$/, 'expected a snapshot name');
+export const operationId = z.string().regex(/^[0-9a-z-]{1,120}$/, 'expected the id of an operation');
+
+/** What may stand in a path, by the name the route template gives it. */
+export const pathParameters = { repository: repositoryName, runId, hash, name: snapshotName, operationId } as const;
 
 export const problem = z.object({
   type: z.string(),
@@ -236,7 +242,16 @@ export const completeRunResult = z.object({
 
 // --- Snapshots ------------------------------------------------------------------------------------------------------
 
-export const snapshotList = z.object({ snapshots: z.array(snapshot), continuation: z.string().nullable() });
+export const snapshotList = z.object({
+  snapshots: z.array(snapshot),
+  continuation: z.string().nullable(),
+  /** Snapshots of this page whose manifest cannot be read; they are left out of `snapshots`. */
+  unreadable: z.array(z.object({ name: z.string(), reason: z.string() })).optional(),
+});
+
+// --- The document of this API ---------------------------------------------------------------------------------------
+
+export const openApi = z.record(z.string(), z.unknown());
 
 export type Health = z.infer<typeof health>;
 export type CreateRepositoryRequest = z.infer<typeof createRepositoryRequest>;
