@@ -98,6 +98,14 @@ export const STORAGE_ATTEMPTS_MAX = 5;
 /** Full jitter between attempts: uniform up to base × 2^attempt, no more than the maximum (also of Retry-After). */
 export const STORAGE_RETRY_DELAY_BASE_MS = 200;
 export const STORAGE_RETRY_DELAY_MS_MAX = 10_000;
+/** A request without an answer for this long is given up and made again; copying a block takes seconds. */
+export const STORAGE_REQUEST_TIMEOUT_MS = 120_000;
+/** A body that brings no bytes for this long is given up. */
+export const STORAGE_BODY_STALL_MS = 60_000;
+/** A user-delegation key is asked for this long (seven days is the service's maximum) and serves all signatures. */
+export const DELEGATION_KEY_LIFETIME_MS = 24 * 60 * 60_000;
+/** How far the clocks of this machine and of the storage service may differ. */
+export const CLOCK_SKEW_MS = 5 * 60_000;
 /** Blob metadata, names and values together, as the service documents. */
 export const BLOB_METADATA_BYTES_MAX = 8 * KIB;
 export const BLOB_NAME_CHARACTERS_MAX = 1024;
@@ -111,8 +119,29 @@ export const ROW_READ_BACK_WORKERS = 16;
 export const CONDITIONAL_WRITE_RETRIES_MAX = 8;
 /** How often a lookup lists again when shards change under it, before it answers "busy, retry". */
 export const LOOKUP_RELIST_MAX = 4;
-/** A claim on a root, and the SAS its writes go through, expires after this; longer than any root takes to flush. */
-export const ROOT_CLAIM_DURATION_MS = 10 * 60_000;
+/** Full jitter between those retries: uniform up to base × 2^attempt, no more than the maximum. */
+export const CONDITIONAL_WRITE_DELAY_BASE_MS = 100;
+export const CONDITIONAL_WRITE_DELAY_MS_MAX = 5_000;
+/** The same between two listings of a lookup. */
+export const LOOKUP_RELIST_DELAY_BASE_MS = 50;
+/** From this many roots without a claim on, a lookup lists all of `chunk-index/` once instead of each root. */
+export const WHOLE_LISTING_ROOTS_MIN = 8;
+/** Shards of one root loaded at a time by one lookup request. */
+export const SHARD_LOADS_PER_ROOT_MAX = 32;
+/**
+ * A claim on a root, and the SAS its writes go through, expires after this. It is renewed while a flush goes on, so it
+ * need not outlast a flush, only a single request; and a root whose flush died waits no longer than this.
+ */
+export const ROOT_CLAIM_DURATION_MS = 30_000;
+/** A claim is taken over this long after its deadline: clocks differ, and a request accepted in time takes a moment. */
+export const ROOT_CLAIM_MARGIN_MS = 10_000;
+/** Waiting for a claim: base × 2^attempt up to the maximum; all attempts together outlast a claim and its margin. */
+export const ROOT_CLAIM_WAIT_BASE_MS = 2_000;
+export const ROOT_CLAIM_WAIT_MS_MAX = 16_000;
+/** Text of a flush manifest held before it goes to storage, and read back at a time: about 35,000 rows. */
+export const MANIFEST_BLOCK_BYTES = 4 * MIB;
+/** Batches of settled rows removed at a time from one root. */
+export const PENDING_REMOVE_WORKERS = 4;
 /** How often a completing run flushes again because settle found a root with more than one shard on a row's path. */
 export const FLUSH_ROUNDS_MAX = 4;
 
@@ -120,6 +149,8 @@ export const FLUSH_ROUNDS_MAX = 4;
 
 /** Decoded shards kept by one instance, in entries (about 250 bytes each). */
 export const CACHED_SHARD_ENTRIES_MAX = 200_000;
+/** Coverage claims kept by one instance (about 200 bytes each); above it all are dropped, which costs listings only. */
+export const COVERAGE_CLAIMS_MAX = 131_072;
 export const CACHED_SNAPSHOTS_MAX = 500;
 /** Repositories an instance keeps open, each with its cached shards. */
 export const REPOSITORIES_OPEN_MAX = 32;
