@@ -83,18 +83,29 @@ export interface BlobContainer {
   head(name: string): Promise<BlobProperties | undefined>;
   /** The whole body; undefined when missing. A body above `bytesMax` is refused before it is read. */
   read(name: string, bytesMax: number): Promise<ReadBlob | undefined>;
-  /** A stream over the body or a range of it; undefined when missing. */
+  /**
+   * A stream over the body or a range of it, clipped at the end; undefined when missing; bad-request when the range
+   * begins behind the end. The properties are of the whole blob. The body must be read, or left by `return`.
+   */
   openRead(name: string, range?: ByteRange): Promise<OpenedBlob | undefined>;
   /** One Put Blob: body, metadata and tier together. */
   write(name: string, body: Uint8Array, options: BlobWriteOptions): Promise<WriteResult>;
   delete(name: string, condition: { readonly etag: string }): Promise<DeleteResult>;
   /** Names starting with the prefix, in order, one page (5,000 at most). */
   listPage(prefix: string, options?: ListOptions): Promise<BlobPage>;
+  /**
+   * Block ids are base64, of equal length for one blob, and unique to an attempt: two writers that stage the same id
+   * overwrite each other, and a lost commit is recognised by its ids.
+   */
   stageBlock(name: string, blockId: string, body: Uint8Array): Promise<void>;
-  /** The service copies the range itself; `sourceUrl` carries its own signature. */
+  /** The service copies the range itself; `sourceUrl` carries its own signature, and the range is there as a whole. */
   stageBlockFromUrl(name: string, blockId: string, sourceUrl: string, range: ByteRange): Promise<void>;
   commitBlocks(name: string, blockIds: readonly string[], options: BlobWriteOptions): Promise<WriteResult>;
-  /** The same container, through a signature that the storage itself refuses after the deadline (for any request). */
+  /**
+   * The same container, through a signature that the storage itself refuses after the deadline (for any request). It
+   * reaches blobs and their listing; `createIfMissing` and `exists` are not allowed through it. The deadline counts in
+   * whole seconds, rounded down.
+   */
   expiringAt(deadline: Date): Promise<BlobContainer>;
   /** A signed URL for one blob. No request to storage but, in Azure, a cached user-delegation key. */
   signedUrl(name: string, permission: BlobPermission, expiresAt: Date): Promise<string>;
@@ -178,6 +189,7 @@ export interface ReceivedMessage {
 export interface Queue {
   readonly name: string;
   createIfMissing(): Promise<void>;
+  /** At least once: a message may arrive twice. */
   send(text: string, options?: { readonly delaySeconds?: number }): Promise<void>;
   receive(options: { readonly max: number; readonly invisibleSeconds: number }): Promise<readonly ReceivedMessage[]>;
   /** A message whose receipt is old, or that is gone, is left alone. */

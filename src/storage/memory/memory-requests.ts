@@ -44,11 +44,17 @@ export class MemoryBlobRequests implements BlobRequests {
   }
 
   async createContainer(attemptId: string): Promise<void> {
-    await this.#gated('container-create', '', () => this.#parts.account.createContainer(this.name, attemptId));
+    await this.#gated('container-create', '', () => {
+      this.#refuseSigned();
+      this.#parts.account.createContainer(this.name, attemptId);
+    });
   }
 
   async headContainer(): Promise<string | undefined> {
-    return await this.#request('container-head', '', (store) => store.attemptId);
+    return await this.#request('container-head', '', (store) => {
+      this.#refuseSigned();
+      return store.attemptId;
+    });
   }
 
   async head(name: string): Promise<BlobHead> {
@@ -107,6 +113,13 @@ export class MemoryBlobRequests implements BlobRequests {
 
   async signedUrl(name: string, permission: BlobPermission, expiresAt: Date): Promise<string> {
     return this.#parts.signer.sign(this.name, name, permission, earlier(expiresAt, this.#deadline));
+  }
+
+  /** No container signature allows requests on the container itself. */
+  #refuseSigned(): void {
+    if (this.#deadline !== undefined) {
+      throw new StorageRefusal(403, 'AuthorizationPermissionMismatch');
+    }
   }
 
   #signedRange(sourceUrl: string, range: ByteRange): BlobBody {

@@ -6,11 +6,9 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import type { BlobPermission } from '../ports.ts';
 import { StorageRefusal } from '../refusal.ts';
+import { SAS_PERMISSIONS } from '../sas-permissions.ts';
 
 const ORIGIN = 'http://memory.invalid';
-
-/** SAS letters: `create` is `c` alone, which cannot overwrite; staging also needs `w` for blocks. */
-export const SAS_PERMISSIONS: Readonly<Record<BlobPermission, string>> = { create: 'c', read: 'r', write: 'cw' };
 
 export interface SignedBlob {
   readonly container: string;
