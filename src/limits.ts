@@ -211,8 +211,6 @@ export const HTTP_BACKOFF_MS_MAX = 20_000;
 export const HTTP_SILENCE_MS_MAX = 120_000;
 /** Uploads of one body: created, found absent after a conflict, created again. */
 export const BODY_UPLOAD_ATTEMPTS_MAX = 4;
-/** A grant is not used any more when it is this old, although it is valid for longer. */
-export const GRANT_REUSE_MS_MAX = 20 * 60_000;
 /** Blocks of one staged body in flight. */
 export const STAGED_BLOCK_WORKERS = 2;
 /** Entries of a directory read or serialized at a time. */
