@@ -22,6 +22,9 @@ process.on('SIGTERM', () => {
   stopping = true;
 });
 
+// Azurite says that it is closing; when nobody listens any more, that must not end it before it has saved.
+for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
+
 process.stdin.on('close', () => {
   if (!stopping) process.kill(process.pid, 'SIGTERM');
 });
@@ -36,6 +39,8 @@ if (process.argv.includes('--location') && directory !== undefined) {
     console.error(`another Azurite uses ${directory}`);
     process.exit(1);
   }
+  // Also keeps the lock referenced: a collected one would be given back.
+  process.once('exit', () => lock.release());
 }
 
 createRequire(import.meta.url)('azurite/dist/src/azurite.js');

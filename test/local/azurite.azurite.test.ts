@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -82,8 +82,7 @@ describe('startAzurite', () => {
   });
 
   it('says why it did not start', async () => {
-    await rm(directory, { recursive: true });
-    const start = startAzurite({ directory: '/proc/nowhere' });
-    await expect(start).rejects.toThrow();
+    await mkdir(join(directory, '__azurite_db_blob__.json'));
+    await expect(startAzurite({ directory })).rejects.toThrow(/Azurite ended at start: .*EISDIR/s);
   });
 });
