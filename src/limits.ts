@@ -64,6 +64,8 @@ export const CHUNK_HEAD_WORKERS = 32;
 export const CHUNK_LOOKS_MAX = 4;
 /** Snapshot manifests read at a time. */
 export const SNAPSHOT_LOAD_WORKERS = 8;
+/** Scratch blobs of an ended job removed at a time. */
+export const STAGING_DELETE_WORKERS = 16;
 /** Thin stubs written at a time by one members request. */
 export const THIN_STUB_WORKERS = 32;
 /** Children of one orchestration instance: history length, and with it replay cost, grows with this. */
@@ -161,6 +163,10 @@ export const REPOSITORIES_OPEN_MAX = 32;
 export const ACTIVITY_PAYLOAD_BYTES_MAX = 16 * KIB;
 /** Filetree nodes one verification activity walks before it hands its stack to the next. */
 export const VERIFY_NODES_PER_ACTIVITY = 2000;
+/** Nodes read at a time by one verification. */
+export const VERIFY_WORKERS = 8;
+/** What one slice of a verification leaves to the next: VERIFY_CHILDREN_ON_STACK nodes for each level of the tree. */
+export const VERIFY_STACK_BYTES_MAX = 64 * MIB;
 /** Subdirectories of one node a verification keeps on its stack; for the rest it comes back to the node. */
 export const VERIFY_CHILDREN_ON_STACK = 1000;
 /** Subtrees a verification remembers as seen, so that a folder copied many times is walked once. */
@@ -229,3 +235,33 @@ export const AGENT_DATABASE_CACHE_KIB = 4096;
 /** An agent stops waiting for an operation after this long; the operation goes on, and re-running waits again. */
 export const OPERATION_WAIT_MS_MAX = 12 * 60 * 60_000;
 export const OPERATION_POLL_MS_MAX = 2000;
+
+// --- Local host ---------------------------------------------------------------------------------------------------
+
+/** The host's default function timeout outside the consumption plan. */
+export const FUNCTION_TIMEOUT_DEFAULT_MS = 30 * 60_000;
+/** Storage queues give out this many messages at a time. */
+export const QUEUE_BATCH_MESSAGES_MAX = 32;
+/** The first poll after an idle queue; it doubles up to host.json's maxPollingInterval. */
+export const QUEUE_POLL_MS_MIN = 100;
+/** How long a received queue message stays hidden; renewed at half of it. As on Azure. */
+export const QUEUE_VISIBILITY_MS = 10 * 60_000;
+/** The host's default limit of a request body, as on Azure. */
+export const REQUEST_BODY_DEFAULT_BYTES_MAX = 100 * MIB;
+export const HOST_HEADER_BYTES_MAX = 32 * KIB;
+export const HOST_HEADERS_TIMEOUT_MS = 20_000;
+export const HOST_REQUEST_TIMEOUT_MS = 5 * 60_000;
+export const HOST_KEEP_ALIVE_MS = 5000;
+/** Instances in one page of the durable client's listing. */
+export const INSTANCES_PER_PAGE_MAX = 100;
+/** The journal is rewritten when it is both this large and this many times what it was after the last rewrite. */
+export const JOURNAL_COMPACT_BYTES = 8 * MIB;
+export const JOURNAL_COMPACT_FACTOR = 4;
+/** setTimeout's largest wait; longer ones are armed again. */
+export const TIMEOUT_MS_MAX = 2 ** 31 - 1;
+/** A host that is asked to stop lets running functions end for this long … */
+export const STOP_GRACE_MS = 3000;
+/** … and is gone after this. */
+export const STOP_LIMIT_MS = 4500;
+/** Loading an app takes well under a second; a machine under load takes longer. */
+export const HOST_START_LIMIT_MS = 60_000;

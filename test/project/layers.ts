@@ -36,7 +36,7 @@ export const LAYERS: readonly Layer[] = [
   {
     folder: 'src/local',
     mayImport: [...CORE_BASE, 'repository', 'pending', 'records', 'chunk-index', 'contract', 'service', 'agent'],
-    azurePackages: ['@azure/functions', 'durable-functions'],
+    azurePackages: ['@azure/functions', 'durable-functions', '@azure/storage-queue'],
   },
   {
     folder: 'functions',

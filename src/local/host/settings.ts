@@ -1,0 +1,128 @@
+/**
+ * The app's host.json and settings. A setting `AzureFunctionsJobHost__a__b` overrides host.json's `a.b`, as in Azure.
+ * Unknown members are ignored, wrong values of known ones are refused.
+ */
+
+import { readFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
+import { FUNCTION_TIMEOUT_DEFAULT_MS, QUEUE_BATCH_MESSAGES_MAX } from '../../limits.ts';
+import { parseTimeSpan } from './time-span.ts';
+
+const OVERRIDE_PREFIX = 'AzureFunctionsJobHost__';
+
+export interface QueueConfig {
+  readonly batchSize: number;
+  readonly newBatchThreshold: number;
+  readonly maxPollingIntervalMs: number;
+  readonly maxDequeueCount: number;
+  readonly visibilityTimeoutMs: number;
+  readonly base64: boolean;
+}
+
+export interface DurableConfig {
+  readonly hubName: string;
+  readonly maxConcurrentActivityFunctions: number;
+  readonly maxConcurrentOrchestratorFunctions: number;
+}
+
+export interface HostConfig {
+  readonly routePrefix: string;
+  readonly functionTimeoutMs: number;
+  readonly logLevel: string;
+  readonly queues: QueueConfig;
+  readonly durable: DurableConfig;
+}
+
+/** host.json or a setting has a value the host cannot use; the app does not start. */
+export class SettingsError extends Error {
+  override readonly name = 'SettingsError';
+}
+
+export function readHostConfig(appDirectory: string, settings: Readonly<Record<string, string>>): HostConfig {
+  const read = reader(hostJson(appDirectory), settings);
+  const cores = availableParallelism();
+  const batchSize = read.integer('extensions.queues.batchSize', 16, 1, QUEUE_BATCH_MESSAGES_MAX);
+  const encoding = read.text('extensions.queues.messageEncoding', 'base64').toLowerCase();
+  if (encoding !== 'base64' && encoding !== 'none') throw new SettingsError('messageEncoding is base64 or none');
+  return {
+    routePrefix: read.text('extensions.http.routePrefix', 'api').replace(/^\/+|\/+$/g, ''),
+    functionTimeoutMs: read.span('functionTimeout', FUNCTION_TIMEOUT_DEFAULT_MS),
+    logLevel: read.text('logging.logLevel.default', 'information').toLowerCase(),
+    queues: {
+      batchSize,
+      newBatchThreshold: read.integer('extensions.queues.newBatchThreshold', Math.trunc(batchSize / 2), 0, 1000),
+      maxPollingIntervalMs: read.span('extensions.queues.maxPollingInterval', 60_000),
+      maxDequeueCount: read.integer('extensions.queues.maxDequeueCount', 5, 1, 100),
+      visibilityTimeoutMs: read.span('extensions.queues.visibilityTimeout', 0),
+      base64: encoding === 'base64',
+    },
+    durable: {
+      hubName: read.text('extensions.durableTask.hubName', settings.WEBSITE_SITE_NAME ?? 'TestHubName'),
+      maxConcurrentActivityFunctions: read.integer(
+        'extensions.durableTask.maxConcurrentActivityFunctions',
+        10 * cores,
+        1,
+        10_000,
+      ),
+      maxConcurrentOrchestratorFunctions: read.integer(
+        'extensions.durableTask.maxConcurrentOrchestratorFunctions',
+        10 * cores,
+        1,
+        10_000,
+      ),
+    },
+  };
+}
+
+/** `%NAME%` is the value of the setting NAME, in binding properties and in host.json. */
+export function replaceSettings(text: string, settings: Readonly<Record<string, string | undefined>>): string {
+  return text.replace(/%([^%]+)%/g, (_, name: string) => {
+    const value = settings[name];
+    if (value === undefined) throw new SettingsError(`"%${name}%" is used but there is no setting ${name}.`);
+    return value;
+  });
+}
+
+function hostJson(appDirectory: string): unknown {
+  try {
+    return JSON.parse(readFileSync(join(appDirectory, 'host.json'), 'utf8'));
+  } catch (error) {
+    throw new SettingsError(`host.json of ${appDirectory} cannot be read: ${String(error)}`);
+  }
+}
+
+interface Reader {
+  text(path: string, fallback: string): string;
+  integer(path: string, fallback: number, min: number, max: number): number;
+  span(path: string, fallbackMs: number): number;
+}
+
+function reader(json: unknown, settings: Readonly<Record<string, string>>): Reader {
+  const raw = (path: string): unknown => {
+    const override = settings[OVERRIDE_PREFIX + path.replaceAll('.', '__')];
+    if (override !== undefined) return override;
+    let value = json;
+    for (const member of path.split('.')) value = (value as Record<string, unknown> | null | undefined)?.[member];
+    return value;
+  };
+  return {
+    text: (path, fallback): string => {
+      const value = raw(path) ?? fallback;
+      if (typeof value !== 'string') throw new SettingsError(`host.json: ${path} must be a text`);
+      return replaceSettings(value, settings);
+    },
+    integer: (path, fallback, min, max): number => {
+      const value = Number(raw(path) ?? fallback);
+      if (Number.isInteger(value) && value >= min && value <= max) return value;
+      throw new SettingsError(`host.json: ${path} must be a whole number from ${min} to ${max}`);
+    },
+    span: (path, fallbackMs): number => {
+      const value = raw(path);
+      if (value === undefined || value === null) return fallbackMs;
+      const parsed = typeof value === 'string' ? parseTimeSpan(value) : undefined;
+      if (parsed !== undefined) return parsed;
+      throw new SettingsError(`host.json: ${path} must be a time like "00:00:30"`);
+    },
+  };
+}
