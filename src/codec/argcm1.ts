@@ -1,7 +1,7 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import type { Passphrase } from '../hashing/passphrase.ts';
 import { PBKDF2_ITERATIONS_MAX, PBKDF2_ITERATIONS_WRITTEN } from '../limits.ts';
-import type { ByteReader } from './byte-reader.ts';
+import { ByteReader } from './byte-reader.ts';
 import { BodyCorruptError, PassphraseError } from './errors.ts';
 import { deriveKey, saltForWriting } from './key-cache.ts';
 
@@ -56,16 +56,23 @@ export async function sealBuffer(plain: Uint8Array, passphrase: Passphrase, fixe
   return sealed;
 }
 
-/** Takes the plaintext from the reader, one record at a time. */
-export async function* sealStream(plain: ByteReader, passphrase: Passphrase): AsyncGenerator<Uint8Array> {
-  const { header, opened } = await startSealing(passphrase);
-  yield header;
-  for (let index = 0; ; index += 1) {
-    const data = await plain.read(RECORD_DATA_BYTES);
-    yield sealRecord(opened, index, data);
-    if (data.length === 0) {
-      return;
+export async function* sealStream(
+  plain: AsyncIterable<Uint8Array>,
+  passphrase: Passphrase,
+): AsyncGenerator<Uint8Array> {
+  const reader = new ByteReader(plain);
+  try {
+    const { header, opened } = await startSealing(passphrase);
+    yield header;
+    for (let index = 0; ; index += 1) {
+      const data = await reader.read(RECORD_DATA_BYTES);
+      yield sealRecord(opened, index, data);
+      if (data.length === 0) {
+        return;
+      }
     }
+  } finally {
+    await reader.close();
   }
 }
 

@@ -45,7 +45,7 @@ export function createBodyCodec(passphrase: Passphrase | undefined, options: Bod
     },
     encodeStream(plain) {
       const frame = compressStream(plain, streamLevel);
-      return passphrase === undefined ? frame : sealStream(new ByteReader(frame), passphrase);
+      return passphrase === undefined ? frame : sealStream(frame, passphrase);
     },
     decode: (body, decodedBytesMax) => decodeBuffer(body, passphrase, decodedBytesMax),
     decodeStream: (body, decodedBytesMax) => decodeBodyStream(body, passphrase, decodedBytesMax),

@@ -16,14 +16,15 @@ export async function* through(source: AsyncIterable<Uint8Array>, transform: Dup
     }
     await pumped;
   } catch (error) {
-    throw isZlibError(error) ? new BodyCorruptError('The compressed body is damaged', { cause: error }) : error;
+    throw isDamage(error) ? new BodyCorruptError('The compressed body is damaged', { cause: error }) : error;
   } finally {
     transform.destroy();
     await pumped.catch(() => undefined);
   }
 }
 
-/** Errors of zlib and zstd carry a numeric `errno` and a code such as `Z_DATA_ERROR` or `ZSTD_error_checksum_wrong`. */
-export function isZlibError(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string' && /^(Z_|ZSTD_)/.test(error.code);
+/** What the decoders say about their input, e.g. `Z_DATA_ERROR` or `ZSTD_error_checksum_wrong`; not that memory is short. */
+function isDamage(error: unknown): boolean {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  return /^(Z_|ZSTD_)/.test(code) && !/mem/i.test(code);
 }

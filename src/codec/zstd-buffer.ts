@@ -17,7 +17,7 @@ interface ZstdBindings {
 }
 
 const bindings = createRequire(import.meta.url)('@mongodb-js/zstd/bindings.js') as ZstdBindings;
-const xxhash = await createXxhash();
+const xxhash = createXxhash();
 const DESCRIPTOR_OFFSET = 4;
 const CHECKSUM_FLAG = 0x04;
 const CHECKSUM_BYTES = 4;
@@ -29,7 +29,7 @@ export async function compressBuffer(plain: Uint8Array, level: number): Promise<
   const frame = Buffer.allocUnsafe(bare.length + CHECKSUM_BYTES);
   frame.set(bare, 0);
   frame.writeUInt8(frame.readUInt8(DESCRIPTOR_OFFSET) | CHECKSUM_FLAG, DESCRIPTOR_OFFSET);
-  frame.writeUInt32LE(checksumOf(plain), bare.length);
+  frame.writeUInt32LE(await checksumOf(plain), bare.length);
   walkWholeFrame(frame, Number.POSITIVE_INFINITY);
   return frame;
 }
@@ -65,8 +65,8 @@ async function decompressWithBindings(frame: Uint8Array): Promise<Uint8Array> {
   }
 }
 
-function checksumOf(content: Uint8Array): number {
-  const hash = xxhash.create64();
+async function checksumOf(content: Uint8Array): Promise<number> {
+  const hash = (await xxhash).create64();
   for (let offset = 0; offset < content.length; offset += HASHED_PIECE_BYTES) {
     hash.update(content.subarray(offset, offset + HASHED_PIECE_BYTES));
   }

@@ -42,7 +42,7 @@ export class TarBundleWriter {
     this.#requireOpen();
     this.#dataBytes += bytes.length;
     this.#memberCount += 1;
-    this.#pieces.push(formatTarHeader(contentHash, bytes.length), bytes, padding(bytes.length));
+    this.#pieces.push(formatTarHeader(contentHash, bytes.length), ...[bytes, padding(bytes.length)].filter(isNotEmpty));
     this.#wakeReader?.();
     await new Promise<void>((resolve) => {
       this.#wakeWriter = resolve;
@@ -51,6 +51,13 @@ export class TarBundleWriter {
     if (this.#state === 'abandoned') {
       throw new Error('The tar bundle is no longer being read');
     }
+  }
+
+  /** For a caller whose reader failed, perhaps before it began: a waiting `add` fails instead of waiting for ever. */
+  abandon(): void {
+    this.#state = 'abandoned';
+    this.#wakeWriter?.();
+    this.#wakeReader?.();
   }
 
   /** Ends the stream with the two blocks that mark a complete tar. */
@@ -71,6 +78,9 @@ export class TarBundleWriter {
         if (this.#pieces.length > 0) {
           continue;
         }
+        if (this.#state === 'abandoned') {
+          throw new Error('The tar bundle was abandoned');
+        }
         if (this.#state === 'finished') {
           return;
         }
@@ -79,7 +89,7 @@ export class TarBundleWriter {
         });
       }
     } finally {
-      this.#state = this.#state === 'finished' ? 'finished' : 'abandoned';
+      this.#state = this.#state === 'open' ? 'abandoned' : this.#state;
       this.#wakeWriter?.();
     }
   }
@@ -206,6 +216,10 @@ async function requireOnlyZeros(reader: ByteReader): Promise<void> {
       throw tarCorrupt('something follows its end');
     }
   }
+}
+
+function isNotEmpty(bytes: Uint8Array): boolean {
+  return bytes.length > 0;
 }
 
 function padding(sizeBytes: number): Uint8Array {

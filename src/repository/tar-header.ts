@@ -83,9 +83,15 @@ export function tarCorrupt(problem: string): AriusError {
 
 /** The sum of all bytes, the checksum's own counted as spaces. */
 function checksumOf(block: Buffer): number {
-  let sum = CHECKSUM_BYTES * SPACE;
-  for (const [index, byte] of block.entries()) {
-    sum += index >= CHECKSUM_OFFSET && index < CHECKSUM_OFFSET + CHECKSUM_BYTES ? 0 : byte;
+  return (
+    CHECKSUM_BYTES * SPACE + sumOf(block) - sumOf(block.subarray(CHECKSUM_OFFSET, CHECKSUM_OFFSET + CHECKSUM_BYTES))
+  );
+}
+
+function sumOf(bytes: Uint8Array): number {
+  let sum = 0;
+  for (const byte of bytes) {
+    sum += byte;
   }
   return sum;
 }

@@ -8,8 +8,8 @@ const NANOSECONDS_PER_TICK = 100n;
 const FRACTION_DIGITS = 7;
 const TIMESTAMP = /^(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:\.(\d+))?(Z|[+-]\d\d:\d\d)?$/;
 /** The years the format can write, 0001 to 9999. */
-export const TICKS_MIN = -62_135_596_800n * TICKS_PER_SECOND;
-export const TICKS_MAX = 253_402_300_800n * TICKS_PER_SECOND - 1n;
+const TICKS_MIN = -62_135_596_800n * TICKS_PER_SECOND;
+const TICKS_MAX = 253_402_300_800n * TICKS_PER_SECOND - 1n;
 
 /** Occurs when a text is not a time, or a time lies outside the years 0001 to 9999. */
 export class InvalidTimestampError extends Error {
