@@ -12,6 +12,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { EmbeddedService, EmbeddedServiceLauncher, EmbeddedServiceOptions } from '../agent/embedded.ts';
 import { AriusError } from '../errors.ts';
+import { passphraseSettingOf } from '../service/passphrases.ts';
 import { startAzurite } from './azurite.ts';
 import { startHostProcess } from './host-process.ts';
 import { ProcessLock } from './process-lock.ts';
@@ -128,15 +129,10 @@ async function startHost(
       ARIUS_STORAGE_CONNECTION_STRING: connectionString,
       AzureWebJobsStorage: connectionString,
       DurableStorage: connectionString,
-      ...Object.fromEntries(Object.entries(passphrases).map(([name, text]) => [passphraseSetting(name), text])),
+      ...Object.fromEntries(Object.entries(passphrases).map(([name, text]) => [passphraseSettingOf(name), text])),
     },
     onOutput: (line) => log.write(`${line}\n`),
   });
-}
-
-/** The app setting that carries a sealed repository's passphrase, here as in Azure. */
-function passphraseSetting(repository: string): string {
-  return `ARIUS_PASSPHRASE__${repository.toUpperCase().replaceAll('-', '_')}`;
 }
 
 /** The folder of package.json and host.json: two levels up from here in the sources, three in the build. */
