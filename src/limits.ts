@@ -84,6 +84,8 @@ export const REQUEST_BODY_BYTES_MAX = 1 * MIB;
 export const SINGLE_UPLOAD_BYTES_MAX = 256 * MIB;
 /** One block of a staged upload, and one range of its assembly. */
 export const STAGED_BLOCK_BYTES = 64 * MIB;
+/** Blocks of one blob. Fixed by the storage. */
+export const BLOCKS_PER_BLOB_MAX = 50_000;
 /** A grant is void after this long; an agent asks for a new one. */
 export const GRANT_LIFETIME_MS = 60 * 60_000;
 /** A body without its sentinel is debris, not another writer at work, once it is this old. */
