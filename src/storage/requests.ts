@@ -21,9 +21,10 @@ import type {
 } from './ports.ts';
 
 /** A HEAD's answer: the properties, and what is needed to recognise our own write. */
-export interface BlobHead extends BlobProperties {
+export interface BlobHead {
+  readonly properties: BlobProperties;
   /** Base64; undefined for a blob that was committed from blocks without one. */
-  readonly contentMd5: string | undefined;
+  contentMd5(): string | undefined;
 }
 
 export interface BlobRequests {

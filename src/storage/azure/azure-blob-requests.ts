@@ -64,10 +64,12 @@ export class AzureBlobRequests implements BlobRequests {
   async head(name: string): Promise<BlobHead> {
     const found = await answered((abortSignal) => this.#container.getBlobClient(name).getProperties({ abortSignal }));
     return {
-      ...propertiesOf(name, found),
-      contentLengthBytes: found.contentLength ?? 0,
-      metadata: lowerCaseKeys(found.metadata),
-      contentMd5: found.contentMD5 === undefined ? undefined : Buffer.from(found.contentMD5).toString('base64'),
+      properties: {
+        ...propertiesOf(name, found),
+        contentLengthBytes: found.contentLength ?? 0,
+        metadata: lowerCaseKeys(found.metadata),
+      },
+      contentMd5: () => found.contentMD5 && Buffer.from(found.contentMD5).toString('base64'),
     };
   }
 

@@ -65,8 +65,8 @@ export class BlobStore {
   head(name: string): BlobHead {
     const blob = this.#existing(name);
     return {
-      ...properties(name, blob, true),
-      contentMd5: blob.type === 'block' && blob.blocks.length === 0 ? blob.body.md5 : undefined,
+      properties: properties(name, blob, true),
+      contentMd5: () => (blob.type === 'block' && blob.blocks.length === 0 ? blob.body.md5 : undefined),
     };
   }
 

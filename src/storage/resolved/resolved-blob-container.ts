@@ -66,7 +66,7 @@ export class ResolvedBlobContainer implements BlobContainer, AppendBlobs {
   async head(name: string): Promise<BlobProperties | undefined> {
     checkBlobName(name);
     const head = await this.#attempt('head', name, () => orMissing(this.#requests.head(name)));
-    return head === undefined ? undefined : withoutMd5(head);
+    return head?.properties;
   }
 
   async read(name: string, bytesMax: number): Promise<ReadBlob | undefined> {
@@ -102,9 +102,9 @@ export class ResolvedBlobContainer implements BlobContainer, AppendBlobs {
       name,
       () => this.#requests.put(name, body, options),
       (head) =>
-        head.contentLengthBytes === body.byteLength &&
-        head.contentMd5 === createHash('md5').update(body).digest('base64') &&
-        sameMetadata(head.metadata, options.metadata),
+        head.properties.contentLengthBytes === body.byteLength &&
+        sameMetadata(head.properties.metadata, options.metadata) &&
+        head.contentMd5() === createHash('md5').update(body).digest('base64'),
     );
   }
 
@@ -152,7 +152,7 @@ export class ResolvedBlobContainer implements BlobContainer, AppendBlobs {
       name,
       () => this.#requests.commitBlocks(name, blockIds, options),
       async (head) => {
-        if (!sameMetadata(head.metadata, options.metadata)) {
+        if (!sameMetadata(head.properties.metadata, options.metadata)) {
           return false;
         }
         // A blob made of blocks has no MD5 of its own; its block ids, unique per attempt, are as good.
@@ -169,7 +169,7 @@ export class ResolvedBlobContainer implements BlobContainer, AppendBlobs {
       'create',
       name,
       () => this.#requests.createAppend(name),
-      (head) => head.contentLengthBytes === 0,
+      (head) => head.properties.contentLengthBytes === 0,
     );
   }
 
@@ -180,7 +180,7 @@ export class ResolvedBlobContainer implements BlobContainer, AppendBlobs {
       name,
       () => this.#requests.append(name, bytes, positionBytes, sizeBytesMax),
       async (head) => {
-        if (head.contentLengthBytes < positionBytes + bytes.byteLength) {
+        if (head.properties.contentLengthBytes < positionBytes + bytes.byteLength) {
           return false;
         }
         const range = { offsetBytes: positionBytes, lengthBytes: bytes.byteLength };
@@ -224,7 +224,7 @@ export class ResolvedBlobContainer implements BlobContainer, AppendBlobs {
         }
         const head = await orMissing(this.#requests.head(name));
         if (head !== undefined && (await isOurs(head))) {
-          return { outcome: 'written', etag: head.etag };
+          return { outcome: 'written', etag: head.properties.etag };
         }
         if (repeated) {
           throw error;
@@ -248,11 +248,6 @@ async function orMissing<T>(answer: Promise<T>): Promise<T | undefined> {
     }
     throw error;
   }
-}
-
-function withoutMd5(head: BlobHead): BlobProperties {
-  const { contentMd5: _, ...properties } = head;
-  return properties;
 }
 
 function sameMetadata(found: Metadata | undefined, wanted: Metadata | undefined): boolean {
