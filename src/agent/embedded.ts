@@ -24,6 +24,8 @@ export interface EmbeddedService {
   readonly portalUrl: string;
   readonly storageConnectionString: string;
   readonly stateDirectory: string;
+  /** Another process owns it: `stop` ends nothing, so what was written is only surely on disk after `saved`. */
+  readonly shared: boolean;
   /** Resolves when everything written before the call is on disk. */
   saved(): Promise<void>;
   /** Ends the service with everything saved; nothing when another process owns it. */

@@ -63,7 +63,12 @@ async function isHealthy(service: RunningService): Promise<boolean> {
 }
 
 function shared(state: StateDirectory, service: RunningService): EmbeddedService {
-  return { ...addresses(state, service), saved: () => sleep(SAVED_AFTER_MS), stop: async () => undefined };
+  return {
+    ...addresses(state, service),
+    shared: true,
+    saved: () => sleep(SAVED_AFTER_MS),
+    stop: async () => undefined,
+  };
 }
 
 async function startOwned(
@@ -92,6 +97,7 @@ async function startOwned(
     let stopped: Promise<void> | undefined;
     return {
       ...addresses(state, service),
+      shared: false,
       saved: () => sleep(SAVED_AFTER_MS),
       stop: () => (stopped ??= unwind(undo)),
     };
@@ -142,7 +148,7 @@ function projectRoot(): string {
   return folder;
 }
 
-function addresses(state: StateDirectory, service: RunningService): Omit<EmbeddedService, 'saved' | 'stop'> {
+function addresses(state: StateDirectory, service: RunningService): Omit<EmbeddedService, 'shared' | 'saved' | 'stop'> {
   return {
     url: service.url,
     functionKey: service.functionKey,
