@@ -44,7 +44,7 @@ export class HostStartError extends Error {
 export async function startHostProcess(options: HostProcessOptions): Promise<HostProcess> {
   const entry = fileURLToPath(new URL(`./host/main${extname(import.meta.url)}`, import.meta.url));
   const environment = Object.entries(process.env).filter(([name]) => INHERITED.test(name));
-  const child = spawn(process.execPath, ['--enable-source-maps', entry], {
+  const child = spawn(process.execPath, [entry], {
     cwd: options.appDirectory,
     env: Object.fromEntries(environment),
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],

@@ -15,7 +15,7 @@ const retryOptions = z.object({
 });
 export type RetryOptions = z.infer<typeof retryOptions>;
 
-const activity = { functionName: z.string(), input: z.unknown() };
+const activity = { functionName: z.string(), input: z.unknown().optional() };
 const child = { ...activity, instanceId: z.string().nullish(), version: z.string().nullish() };
 
 export type Action =
@@ -43,7 +43,7 @@ const action: z.ZodType<Action> = z.lazy(() =>
     z.object({ actionType: z.literal(1), ...activity, retryOptions }),
     z.object({ actionType: z.literal(2), ...child }),
     z.object({ actionType: z.literal(3), ...child, retryOptions }),
-    z.object({ actionType: z.literal(4), input: z.unknown() }),
+    z.object({ actionType: z.literal(4), input: z.unknown().optional() }),
     z.object({ actionType: z.literal(5), fireAt: z.string(), isCanceled: z.boolean() }),
     z.object({ actionType: z.literal(6), externalEventName: z.string() }),
     z.object({ actionType: z.literal([11, 12]), compoundActions: z.array(action) }),
@@ -54,9 +54,9 @@ const action: z.ZodType<Action> = z.lazy(() =>
 const answer = z.object({
   isDone: z.boolean(),
   actions: z.array(z.array(action)),
-  output: z.unknown(),
+  output: z.unknown().optional(),
   error: z.string().optional(),
-  customStatus: z.unknown(),
+  customStatus: z.unknown().optional(),
 });
 
 export interface OrchestratorAnswer {

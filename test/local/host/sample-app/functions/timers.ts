@@ -1,0 +1,31 @@
+/** Timers leave a line in the sample's log. */
+
+import { appendFileSync } from 'node:fs';
+import { app, type Timer } from '@azure/functions';
+import * as df from 'durable-functions';
+
+function note(record: Record<string, unknown>): void {
+  const file = process.env.SAMPLE_LOG;
+  if (file !== undefined) appendFileSync(file, `${JSON.stringify(record)}\n`);
+}
+
+app.timer('everyHour', {
+  schedule: '%EVERY_HOUR%',
+  handler: (timer: Timer) => note({ timer: 'everyHour', isPastDue: timer.isPastDue, status: timer.scheduleStatus }),
+});
+
+app.timer('quick', {
+  schedule: '00:00:00.100',
+  handler: async () => {
+    note({ quick: 'begin' });
+    await new Promise((resolve) => setTimeout(resolve, 250));
+    note({ quick: 'end' });
+  },
+});
+
+df.app.client.timer('starter', {
+  schedule: '0 0 0 1 1 *',
+  handler: async (_: Timer, client: df.DurableClient) => {
+    await client.startNew('sequence', { instanceId: 'by-timer', input: {} });
+  },
+});
