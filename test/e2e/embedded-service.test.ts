@@ -1,0 +1,80 @@
+import { once } from 'node:events';
+import { readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { firstMessage, processesOf, Workplace } from './support/agent.ts';
+import { bytesOf, describeTree, writeTree } from './support/trees.ts';
+
+let place: Workplace;
+let folder: string;
+
+beforeEach(async () => {
+  place = await Workplace.create();
+  folder = place.folder('files');
+  await writeTree(folder, { 'a.txt': 'a', 'b/c.txt': 'c', 'large.bin': bytesOf('large', 2 * 1024 * 1024) });
+});
+
+afterEach(async () => {
+  await place.close();
+});
+
+describe('serve', () => {
+  it('says where it is, is shared by other commands, and ends within seconds with everything saved', async () => {
+    const serve = place.start(['serve', '--json']);
+    const ready = await firstMessage(serve);
+    expect(ready).toMatchObject({
+      messageType: 'ready',
+      url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+/),
+      portalUrl: expect.stringContaining('/api/portal'),
+      storage: { connectionString: expect.stringContaining('AccountKey=') },
+      stateDir: place.stateDirectory,
+    });
+    const serviceFile = join(place.stateDirectory, 'service.json');
+    expect((await stat(serviceFile)).mode & 0o777).toBe(0o600);
+    const { functionKey } = JSON.parse(await readFile(serviceFile, 'utf8'));
+    expect((await fetch(`${ready.url}/api/health`, { headers: { 'x-functions-key': functionKey } })).status).toBe(200);
+
+    await place.summary(['archive', folder]);
+    await place.summary(['restore', place.folder('while-serving')]);
+    expect(await describeTree(place.folder('while-serving'))).toEqual(await describeTree(folder));
+
+    serve.kill('SIGTERM');
+    const [code] = await once(serve, 'exit');
+    expect(code).toBe(0);
+    expect(await processesOf(place.path, 0)).toEqual([]);
+    await place.summary(['restore', place.folder('afterwards')]);
+    expect(await describeTree(place.folder('afterwards'))).toEqual(await describeTree(folder));
+  });
+});
+
+describe('two commands on one state directory', () => {
+  it('take turns, and both succeed', async () => {
+    const other = place.folder('other');
+    await writeTree(other, { 'other.txt': 'other' });
+    const [first, second] = await Promise.all([
+      place.run(['archive', folder, '--json']),
+      place.run(['archive', other, '--json']),
+    ]);
+    expect([first.code, second.code], first.stderr + second.stderr).toEqual([0, 0]);
+    expect(first.stderr + second.stderr).toContain('Waiting for another command');
+    const { messages } = await place.run(['snapshots', '--json']);
+    expect(messages.at(-1)).toMatchObject({ messageType: 'summary' });
+  });
+});
+
+describe('a command that is killed', () => {
+  it('leaves no process behind, and the next one goes on from what was saved', async () => {
+    await place.summary(['archive', folder]);
+    await writeTree(folder, { 'd.txt': 'd', 'another.bin': bytesOf('another', 8 * 1024 * 1024) });
+    for (const delayMs of [2500, 4000]) {
+      const child = place.start(['archive', folder, '--json']);
+      await Promise.race([sleep(delayMs), once(child, 'exit')]);
+      child.kill('SIGKILL');
+    }
+    // At once: what the killed one started may still be saving.
+    await place.summary(['archive', folder]);
+    await place.summary(['restore', place.folder('restored')]);
+    expect(await describeTree(place.folder('restored'))).toEqual(await describeTree(folder));
+  });
+});
