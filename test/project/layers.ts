@@ -40,7 +40,7 @@ export const LAYERS: readonly Layer[] = [
   },
   {
     folder: 'functions',
-    mayImport: ['service', 'contract', 'hashing', 'repository', 'storage'],
+    mayImport: [...CORE_BASE, 'repository', 'pending', 'records', 'chunk-index', 'contract', 'service'],
     azurePackages: ['@azure/functions', 'durable-functions', '@azure/identity'],
   },
 ];

@@ -18,6 +18,8 @@ export interface SourceFile {
   readonly program: SyntaxNode;
   /** Module specifiers as written, `import type` and `import()` included. */
   readonly imports: readonly string[];
+  /** Those of them that remain when types are erased. */
+  readonly valueImports: readonly string[];
 }
 
 /** All TypeScript files under a folder of the project, in order of path. */
@@ -32,17 +34,23 @@ export function sourcesUnder(folder: string): SourceFile[] {
 export function parseSource(path: string, text: string): SourceFile {
   const { program, module, errors } = parseSync(path, text);
   if (errors.length > 0) throw new Error(`${path}: ${errors[0]?.message}`);
-  const imports = new Set<string>();
-  for (const { moduleRequest } of module.staticImports) imports.add(moduleRequest.value);
+  const imports = new Map<string, { isValue: boolean }>();
+  const add = (specifier: string, isValue: boolean): void => {
+    imports.set(specifier, { isValue: isValue || (imports.get(specifier)?.isValue ?? false) });
+  };
+  for (const { moduleRequest, entries } of module.staticImports) {
+    add(moduleRequest.value, entries.length === 0 || entries.some(({ isType }) => !isType));
+  }
   for (const { entries } of module.staticExports) {
-    for (const { moduleRequest } of entries) if (moduleRequest) imports.add(moduleRequest.value);
+    for (const { moduleRequest, isType } of entries) if (moduleRequest) add(moduleRequest.value, !isType);
   }
   for (const { moduleRequest } of module.dynamicImports) {
     // A computed specifier stays as written: no rule allows what it cannot read.
     const written = text.slice(moduleRequest.start, moduleRequest.end);
-    imports.add(/^'[^']*'$/.test(written) ? written.slice(1, -1) : written);
+    add(/^'[^']*'$/.test(written) ? written.slice(1, -1) : written, true);
   }
-  return { path, program: program as unknown as SyntaxNode, imports: [...imports] };
+  const valueImports = [...imports].filter(([, { isValue }]) => isValue).map(([specifier]) => specifier);
+  return { path, program: program as unknown as SyntaxNode, imports: [...imports.keys()], valueImports };
 }
 
 /** The imported file's path when it is one of the project, else the specifier itself. */
