@@ -14,8 +14,13 @@ export class StorageRefusal extends Error {
   /** Of a refused batch: the operation that was refused. */
   readonly failedIndex: number | undefined;
 
-  constructor(status: number, code: string, options: { failedIndex?: number | undefined; cause?: unknown } = {}) {
-    super(`${status} ${code}`.trim(), options.cause === undefined ? undefined : { cause: options.cause });
+  constructor(
+    status: number,
+    code: string,
+    options: { failedIndex?: number | undefined; requestId?: string | undefined; cause?: unknown } = {},
+  ) {
+    const request = options.requestId === undefined ? '' : ` (request ${options.requestId})`;
+    super(`${status} ${code}${request}`, options.cause === undefined ? undefined : { cause: options.cause });
     this.name = 'StorageRefusal';
     this.status = status;
     this.code = code;

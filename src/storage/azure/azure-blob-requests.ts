@@ -21,6 +21,7 @@ import type {
   Metadata,
   OpenedBlob,
 } from '../ports.ts';
+import { StorageRefusal } from '../refusal.ts';
 import type { BlobHead, BlobRequests } from '../requests.ts';
 import { SAS_PERMISSIONS } from '../sas-permissions.ts';
 import { bodyOf } from './azure-body.ts';
@@ -86,7 +87,13 @@ export class AzureBlobRequests implements BlobRequests {
       contentLengthBytes: wholeLengthBytes(found.contentRange) ?? found.contentLength ?? 0,
       metadata: lowerCaseKeys(found.metadata),
     };
-    return { properties, body: bodyOf(found.readableStreamBody as Readable) };
+    const stream = found.readableStreamBody as Readable;
+    if (range !== undefined && range.offsetBytes >= properties.contentLengthBytes) {
+      // The service refuses this itself; the emulator answers an empty body when the range begins right at the end.
+      stream.on('error', () => {}).destroy();
+      throw new StorageRefusal(416, 'InvalidRange');
+    }
+    return { properties, body: bodyOf(stream) };
   }
 
   async put(name: string, body: Uint8Array, options: BlobWriteOptions): Promise<string> {

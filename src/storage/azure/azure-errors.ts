@@ -44,22 +44,10 @@ export async function answered<T>(request: (abortSignal: AbortSignal) => Promise
   }
 }
 
-/** As `answered`, for an entity group transaction: the refusal says which operation it was. */
-export async function answeredBatch<T>(request: (abortSignal: AbortSignal) => Promise<T>): Promise<T> {
-  try {
-    return await answered(request);
-  } catch (error) {
-    if (error instanceof StorageRefusal) {
-      throw new StorageRefusal(error.status, error.code, {
-        failedIndex: failedIndexOf(error.cause),
-        cause: error.cause,
-      });
-    }
-    throw error;
-  }
-}
-
-/** Returns what to throw; an error that is not storage's (a defect) is returned as it is. */
+/**
+ * Returns what to throw; an error that is not storage's (a defect) is returned as it is. The library's error is not
+ * kept as a cause: it holds the request with its signature, which must not reach a log.
+ */
 export function translateAzureError(error: unknown): unknown {
   if (typeof error !== 'object' || error === null) {
     return error;
@@ -68,14 +56,18 @@ export function translateAzureError(error: unknown): unknown {
   const status = failure.statusCode;
   // Below 400 the answer came but could not be read to its end.
   if (status !== undefined && status >= 400 && status < 500 && !TRY_AGAIN_STATUSES.has(status)) {
-    return new StorageRefusal(status, codeOf(failure), { cause: error });
+    return new StorageRefusal(status, codeOf(failure), {
+      failedIndex: failedIndexOf(failure),
+      requestId: requestIdOf(failure),
+    });
   }
   if (status === undefined && CREDENTIAL_ERRORS.has(failure.name ?? '')) {
     return new StorageRefusal(401, 'NoToken', { cause: error });
   }
   if (status !== undefined || failure.name === 'AbortError' || typeof failure.code === 'string') {
-    const what = status === undefined ? (failure.message ?? '') : `${status} ${codeOf(failure)}`;
-    return new StorageUnanswered(what, { cause: error, retryAfterMs: retryAfterMsOf(failure) });
+    return new StorageUnanswered(status === undefined ? reasonOf(failure) : `${status} ${codeOf(failure)}`, {
+      retryAfterMs: retryAfterMsOf(failure),
+    });
   }
   return error;
 }
@@ -91,8 +83,18 @@ function retryAfterMsOf(failure: AzureErrorLike): number | undefined {
   return Number.isFinite(seconds) ? seconds * 1000 : undefined;
 }
 
+/** Of a request that was sent and not answered: `ECONNREFUSED` and the like. */
+function reasonOf(failure: AzureErrorLike): string {
+  return failure.name === 'AbortError' ? `no answer in ${STORAGE_REQUEST_TIMEOUT_MS} ms` : codeOf(failure);
+}
+
+/** What the operators of the service ask for. */
+function requestIdOf(failure: AzureErrorLike): string | undefined {
+  return failure.response?.headers?.get('x-ms-request-id');
+}
+
 /** The table service names the failed operation only at the start of its message: `2:The specified entity …`. */
-function failedIndexOf(error: unknown): number | undefined {
-  const found = /^(\d+):/.exec((error as AzureErrorLike | undefined)?.message ?? '');
+function failedIndexOf(failure: AzureErrorLike): number | undefined {
+  const found = /^(\d+):/.exec(failure.message ?? '');
   return found === null ? undefined : Number(found[1]);
 }

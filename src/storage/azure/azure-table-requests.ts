@@ -3,7 +3,7 @@
 import { odata, type TableClient } from '@azure/data-tables';
 import type { Row, RowOperation, RowPage, RowQuery, RowValues } from '../ports.ts';
 import type { TableRequests } from '../requests.ts';
-import { answered, answeredBatch } from './azure-errors.ts';
+import { answered } from './azure-errors.ts';
 import { toEntity, toRow } from './entity-mapping.ts';
 import { submitBatch } from './table-batch.ts';
 
@@ -73,7 +73,7 @@ export class AzureTableRequests implements TableRequests {
   }
 
   async batch(partitionKey: string, operations: readonly RowOperation[]): Promise<void> {
-    await answeredBatch((abortSignal) => submitBatch(this.#client, partitionKey, operations, abortSignal));
+    await answered((abortSignal) => submitBatch(this.#client, partitionKey, operations, abortSignal));
   }
 }
 

@@ -9,8 +9,8 @@ import type { Metadata, RowValues } from '../ports.ts';
 
 // Lower case only: the real service keeps the case in listings and lowers it in headers.
 const METADATA_KEY = /^[a-z_][a-z0-9_]*$/;
-// Header values: printable ASCII, and no spaces at the ends, which HTTP drops.
-const METADATA_VALUE = /^(?:[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?)?$/;
+// Header values: printable ASCII, not empty (the library drops those), no spaces at the ends (HTTP drops those).
+const METADATA_VALUE = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the service refuses control characters in keys
 const FORBIDDEN_IN_KEY = /[/\\#?\u0000-\u001f\u007f-\u009f]/;
 const COLUMN_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,254}$/;

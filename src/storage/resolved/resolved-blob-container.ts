@@ -119,7 +119,7 @@ export class ResolvedBlobContainer implements BlobContainer, AppendBlobs {
           return mayBeApplied ? 'deleted' : 'missing';
         }
         if (isConditionFailure(error)) {
-          return 'changed';
+          return await this.#missingOrChanged(name, mayBeApplied);
         }
         throw error;
       }
@@ -232,6 +232,14 @@ export class ResolvedBlobContainer implements BlobContainer, AppendBlobs {
         return CONFLICT;
       }
     });
+  }
+
+  /** 412 is also the answer for a blob that is gone: only a look at it tells the two apart. */
+  async #missingOrChanged(name: string, mayBeApplied: boolean): Promise<DeleteResult> {
+    if ((await orMissing(this.#requests.head(name))) !== undefined) {
+      return 'changed';
+    }
+    return mayBeApplied ? 'deleted' : 'missing';
   }
 
   async #attempt<T>(verb: string, name: string, once: (mayBeApplied: boolean) => Promise<T>): Promise<T> {
