@@ -183,6 +183,12 @@ export const PENDING_AGE_FLUSH_MS = 24 * 60 * 60_000;
 export const STEPS_PER_INSTANCE_MAX = 16;
 /** Claims of one queued job before it fails for good: a job that kills its host must not do so for ever. */
 export const JOB_ATTEMPTS_MAX = 5;
+/** How soon an agent is told to ask again for an operation. */
+export const OPERATION_POLL_SECONDS = 1;
+/** A running job whose row did not change for this long is woken: its orchestration may be lost. */
+export const JOB_SILENT_MS = 2 * 60_000;
+/** Histories of ended orchestrations are kept this long: to look into what happened, not longer than it may matter. */
+export const ORCHESTRATION_HISTORY_MS = 7 * 24 * 60 * 60_000;
 /** Re-reads of a job or run row that others change at the same moment. */
 export const ROW_CHANGE_ATTEMPTS_MAX = 16;
 /** Open runs, or open jobs, of one repository that are looked at: one table page. */

@@ -11,15 +11,13 @@ let instance: Promise<Service> | undefined;
 
 /** Ready for use. @throws AriusError when a setting is missing or wrong; the next request tries again */
 export async function serviceOfProcess(): Promise<Service> {
-  instance ??= serviceFromSettings(process.env);
-  try {
-    const service = await instance;
-    await service.ready();
-    return service;
-  } catch (error) {
+  instance ??= serviceFromSettings(process.env).catch((error: unknown) => {
     instance = undefined;
     throw error;
-  }
+  });
+  const service = await instance;
+  await service.ready();
+  return service;
 }
 
 async function serviceFromSettings(environment: Environment): Promise<Service> {

@@ -4,9 +4,15 @@
  */
 
 import type { FlushCounters, FlushJob, SettleResult } from '../chunk-index/chunk-index.ts';
+import type { Problem } from '../errors.ts';
+import type { JobOutcome } from '../records/job-queue.ts';
+import type { BlobContainer } from '../storage/ports.ts';
 import type { JobRef, JobSteps } from './job-steps.ts';
 import type { OpenRepositories } from './open-repository.ts';
 import type { RepositoryStates } from './repository-states.ts';
+import { clearStaging } from './staging.ts';
+
+export type { FlushCounters, SettleResult };
 
 export interface RootStep extends JobRef {
   readonly root: string;
@@ -14,15 +20,27 @@ export interface RootStep extends JobRef {
   readonly round: number;
 }
 
+/** Of a job that only flushes. */
+export type FlushEnding =
+  | { readonly succeeded: true; readonly result: Readonly<Record<string, number>> }
+  | { readonly succeeded: false; readonly error: Problem };
+
 export class Flushing {
   readonly #repositories: OpenRepositories;
   readonly #states: RepositoryStates;
   readonly #steps: JobSteps;
+  readonly #staging: BlobContainer;
 
-  constructor(repositories: OpenRepositories, states: RepositoryStates, steps: JobSteps) {
-    this.#repositories = repositories;
-    this.#states = states;
-    this.#steps = steps;
+  constructor(parts: {
+    repositories: OpenRepositories;
+    states: RepositoryStates;
+    steps: JobSteps;
+    staging: BlobContainer;
+  }) {
+    this.#repositories = parts.repositories;
+    this.#states = parts.states;
+    this.#steps = parts.steps;
+    this.#staging = parts.staging;
   }
 
   async roots(job: JobRef): Promise<readonly string[]> {
@@ -49,14 +67,23 @@ export class Flushing {
     await this.#steps.markDone(step, 'settling', step.root);
     return result;
   }
+
+  async finish(job: JobRef, ending: FlushEnding): Promise<void> {
+    const outcome: JobOutcome = ending.succeeded
+      ? { state: 'succeeded', result: ending.result }
+      : { state: 'failed', error: ending.error };
+    await this.#steps.finish(job, outcome);
+    if (ending.succeeded) {
+      await clearStaging(this.#staging, stagingPrefixOf(job));
+    }
+  }
 }
 
-function flushJobOf({ repository, operationId, attempt, round }: RootStep): FlushJob {
-  const jobId = `${stagingPrefixOf({ repository, operationId, attempt })}flush-${round}`;
-  return { jobId, owner: `${operationId}:${attempt}:${round}` };
+function flushJobOf({ operationId, attempt, round }: RootStep): FlushJob {
+  return { jobId: `${operationId}/${attempt}/flush-${round}`, owner: `${operationId}:${attempt}:${round}` };
 }
 
-/** Where an attempt keeps its scratch in staging. Repository and attempt are part of it: staging is shared. */
+/** Where an attempt keeps its scratch in staging: the manifests of its flushes, and what else it leaves there. */
 export function stagingPrefixOf({ repository, operationId, attempt }: JobRef): string {
-  return `jobs/${repository}/${operationId}/${attempt}/`;
+  return `${repository}/${operationId}/${attempt}/`;
 }

@@ -19,7 +19,7 @@ const GRANTED_NAME = new RegExp(`^(?:${CHUNKS_PREFIX}|${FILETREES_PREFIX})[0-9a-
 
 /** Where the blocks of one body wait for their assembly. The repository is part of the name: staging is shared. */
 export function stagingNameOf(repository: string, runId: string, contentHash: ContentHash): string {
-  return `uploads/${repository}/${runId}/${contentHash}`;
+  return `${repository}/uploads/${runId}/${contentHash}`;
 }
 
 export class Grants {

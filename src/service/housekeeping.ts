@@ -3,7 +3,13 @@
  * long, and ending runs that nobody will complete. All of it may run twice, and none of it is needed for correctness.
  */
 
-import { OPEN_ROWS_READ_MAX, PENDING_AGE_FLUSH_MS, PENDING_ROWS_EARLY_FLUSH, RUN_EXPIRES_MS } from '../limits.ts';
+import {
+  JOB_SILENT_MS,
+  OPEN_ROWS_READ_MAX,
+  PENDING_AGE_FLUSH_MS,
+  PENDING_ROWS_EARLY_FLUSH,
+  RUN_EXPIRES_MS,
+} from '../limits.ts';
 import type { JobQueue, StoredJob } from '../records/job-queue.ts';
 import type { RunStore } from '../records/run-store.ts';
 import type { Clock } from '../storage/ports.ts';
@@ -41,7 +47,14 @@ export class Housekeeping {
     const { jobs } = this.#parts;
     const [next] = await jobs.openJobs(repository, 'dispatched', 1);
     const beside = await jobs.openJobs(repository, 'beside', OPEN_ROWS_READ_MAX);
-    return { repository, dispatcher: next !== undefined, commits: beside.map((job) => job.operationId) };
+    const commits = beside.filter((job) => this.#wantsWaking(job)).map((job) => job.operationId);
+    return { repository, dispatcher: next !== undefined && this.#wantsWaking(next), commits };
+  }
+
+  /** A running job that says so is at work. One that has been silent may have lost its orchestration; asking is free. */
+  #wantsWaking(job: StoredJob): boolean {
+    const silentMs = this.#parts.clock.now().getTime() - job.updatedAt.getTime();
+    return job.state === 'waiting' || silentMs > JOB_SILENT_MS;
   }
 
   /** @returns the job that was queued; undefined when nothing is due, or a flush is queued already */

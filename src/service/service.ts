@@ -71,7 +71,7 @@ export class Service {
     this.steps = new JobSteps(jobs, clock);
     const steps = this.steps;
     this.assembly = new ChunkAssembly({ repositories, runs: this.runs, jobs, steps, staging, clock });
-    this.flushing = new Flushing(repositories, states, steps);
+    this.flushing = new Flushing({ repositories, states, steps, staging });
     this.completion = new Completion({
       repositories,
       states,
