@@ -1,0 +1,40 @@
+/** Bytes of local files, read in pieces of a fixed size. */
+
+import type { FileHandle } from 'node:fs/promises';
+import { FILE_READ_BYTES } from '../limits.ts';
+
+/** Yields fresh buffers, which a consumer may keep. Ends early when the file has become shorter. */
+export async function* fileChunks(
+  handle: FileHandle,
+  offsetBytes = 0,
+  lengthBytes = Number.MAX_SAFE_INTEGER,
+): AsyncGenerator<Uint8Array, void, void> {
+  let position = offsetBytes;
+  const end = offsetBytes + lengthBytes;
+  while (position < end) {
+    const buffer = Buffer.allocUnsafe(Math.min(FILE_READ_BYTES, end - position));
+    const { bytesRead } = await handle.read(buffer, 0, buffer.byteLength, position);
+    if (bytesRead === 0) {
+      return;
+    }
+    position += bytesRead;
+    yield bytesRead === buffer.byteLength ? buffer : buffer.subarray(0, bytesRead);
+  }
+}
+
+/** Shows every piece in turn in one reused buffer, which the consumer must not keep. Returns the bytes read. */
+export async function eachFileChunk(
+  handle: FileHandle,
+  buffer: Uint8Array,
+  consume: (bytes: Uint8Array, offsetBytes: number) => void,
+): Promise<number> {
+  let position = 0;
+  while (true) {
+    const { bytesRead } = await handle.read(buffer, 0, buffer.byteLength, position);
+    if (bytesRead === 0) {
+      return position;
+    }
+    consume(buffer.subarray(0, bytesRead), position);
+    position += bytesRead;
+  }
+}
