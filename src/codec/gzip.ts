@@ -25,20 +25,15 @@ export async function* gunzipStream(body: ByteReader, decodedBytesMax: number): 
   const inflate = createInflateRaw();
   let crc = 0;
   let decodedBytes = 0;
-  try {
-    for await (const piece of through(deflated.pieces(), inflate)) {
-      crc = crc32(piece, crc);
-      decodedBytes += piece.length;
-      if (decodedBytes > decodedBytesMax) {
-        throw new BodyCorruptError(`The body decodes to more than the ${decodedBytesMax} bytes allowed`);
-      }
-      yield piece;
+  for await (const piece of through(deflated.pieces(), inflate)) {
+    crc = crc32(piece, crc);
+    decodedBytes += piece.length;
+    if (decodedBytes > decodedBytesMax) {
+      throw new BodyCorruptError(`The body decodes to more than the ${decodedBytesMax} bytes allowed`);
     }
-  } catch (error) {
-    // The inflater ends by itself with its data; input beyond that leaves its other side open.
-    throw inflate.readableEnded ? new BodyCorruptError('Bytes follow the gzip body', { cause: error }) : error;
+    yield piece;
   }
-  const trailer = deflated.trailer;
+  const { trailer } = deflated;
   if (trailer.length !== TRAILER_BYTES || inflate.bytesWritten !== deflated.byteCount) {
     throw new BodyCorruptError('The gzip body is truncated, or bytes follow it');
   }
