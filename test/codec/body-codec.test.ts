@@ -7,7 +7,7 @@ import { type BodyCodec, createBodyCodec } from '../../src/codec/body-codec.ts';
 import { BodyCorruptError, PassphraseError } from '../../src/codec/errors.ts';
 import { Hasher } from '../../src/hashing/hasher.ts';
 import { Passphrase } from '../../src/hashing/passphrase.ts';
-import { base64, collected, inPieces, passphraseOf, sha256, vectors } from '../support/bytes.ts';
+import { base64, collected, generated, inPieces, passphraseOf, sha256, vectors } from '../support/bytes.ts';
 
 const LIMIT = 1_000_000;
 const plainCodec = createBodyCodec(undefined);
@@ -224,29 +224,26 @@ describe('streams', () => {
   });
 
   it('release their source when the reader stops early', async () => {
-    const body = { plain: await endlessBody(plainCodec), sealed: await endlessBody(sealedCodec) };
-    for (const [codec, bytes] of [
-      [plainCodec, body.plain],
-      [sealedCodec, body.sealed],
-    ] as const) {
-      const decoding = watched(inPieces(bytes, 10_000));
-      await takeOne(codec.decodeStream(decoding.source, 1e9));
+    const noise = generated('noise', 1_000_000);
+    for (const codec of [plainCodec, sealedCodec]) {
+      const decoding = watched(inPieces(await codec.encode(noise), 10_000));
+      await takeSome(codec.decodeStream(decoding.source, 1e9));
       expect(decoding.released()).toBe(true);
-      const encoding = watched(inPieces(Buffer.alloc(3_000_000, 'abc'), 10_000));
-      await takeOne(codec.encodeStream(encoding.source));
+      const encoding = watched(inPieces(noise, 10_000));
+      await takeSome(codec.encodeStream(encoding.source));
       expect(encoding.released()).toBe(true);
     }
   });
 });
 
-async function endlessBody(codec: BodyCodec): Promise<Uint8Array> {
-  return codec.encode(Buffer.from(Array.from({ length: 200_000 }, (_, index) => String(index * index)).join()));
-}
-
-async function takeOne(stream: AsyncIterable<Uint8Array>): Promise<void> {
+/** More than a header: enough that the source must have begun. */
+async function takeSome(stream: AsyncIterable<Uint8Array>): Promise<void> {
+  let takenBytes = 0;
   for await (const piece of stream) {
-    expect(piece.length).toBeGreaterThan(0);
-    break;
+    takenBytes += piece.length;
+    if (takenBytes > 100_000) {
+      break;
+    }
   }
 }
 

@@ -22,7 +22,7 @@ interface Body {
 }
 
 const LIMIT = 1_000_000;
-const EXHAUSTIVE_BYTES = process.env['ARIUS_TEST_EXHAUSTIVE'] === '1' ? Number.POSITIVE_INFINITY : 1024;
+const EXHAUSTIVE_BYTES = process.env.ARIUS_TEST_EXHAUSTIVE === '1' ? Number.POSITIVE_INFINITY : 1024;
 const EDGE_BYTES = 64;
 const STRIDE_BYTES = 16;
 const SALT_AND_ROUNDS = { from: 6, to: 26 };
