@@ -4,7 +4,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterEach } from 'vitest';
+import { afterAll, afterEach } from 'vitest';
 import { type HostProcess, startHostProcess } from '../../../src/local/host-process.ts';
 
 export const SAMPLE_APP = fileURLToPath(new URL('./sample-app', import.meta.url));
@@ -54,6 +54,8 @@ const directories: string[] = [];
 
 afterEach(async () => {
   await Promise.all(running.splice(0).map((host) => host.kill()));
+});
+afterAll(async () => {
   await Promise.all(directories.splice(0).map((directory) => rm(directory, { recursive: true, force: true })));
 });
 
