@@ -24,6 +24,7 @@ import type {
 } from '../ports.ts';
 import { isConditionFailure, isMissing, StorageRefusal } from '../refusal.ts';
 import type { BlobHead, BlobRequests } from '../requests.ts';
+import { collect, discard, readableBody } from './bodies.ts';
 import { checkBlobName, checkMetadata } from './input-checks.ts';
 
 const CONFLICT: WriteResult = { outcome: 'conflict' };
@@ -91,7 +92,8 @@ export class ResolvedBlobContainer implements BlobContainer, AppendBlobs {
 
   async openRead(name: string, range?: ByteRange): Promise<OpenedBlob | undefined> {
     checkBlobName(name);
-    return await this.#attempt('read', name, () => orMissing(this.#requests.get(name, range)));
+    const opened = await this.#attempt('read', name, () => orMissing(this.#requests.get(name, range)));
+    return opened && { ...opened, body: readableBody(opened.body, `read ${this.name}/${name}`) };
   }
 
   async write(name: string, body: Uint8Array, options: BlobWriteOptions): Promise<WriteResult> {
@@ -264,22 +266,4 @@ function sameMetadata(found: Metadata | undefined, wanted: Metadata | undefined)
     foundEntries.length === Object.keys(wanted ?? {}).length &&
     foundEntries.every(([key, value]) => wanted?.[key] === value)
   );
-}
-
-async function collect(body: AsyncIterable<Uint8Array>, lengthBytes: number): Promise<Uint8Array> {
-  const bytes = new Uint8Array(lengthBytes);
-  let offset = 0;
-  for await (const piece of body) {
-    bytes.set(piece, offset);
-    offset += piece.byteLength;
-  }
-  if (offset !== lengthBytes) {
-    throw new AriusError('storage-failed', `A body ended after ${offset} of ${lengthBytes} bytes`, 'Try again.');
-  }
-  return bytes;
-}
-
-/** Ends a body that will not be read, so that its connection is given back. */
-async function discard(body: AsyncIterable<Uint8Array>): Promise<void> {
-  await body[Symbol.asyncIterator]().return?.();
 }
