@@ -18,7 +18,7 @@ import { Invoker } from './invocation.ts';
 import { KeyStore } from './keys.ts';
 import { loadApp } from './loader.ts';
 import { HostLog } from './log.ts';
-import { QueueTriggers } from './queues.ts';
+import type { QueueParts, QueueTriggers } from './queues.ts';
 import { FunctionRegistry } from './registry.ts';
 import { RouteTable } from './route-table.ts';
 import { readHostConfig } from './settings.ts';
@@ -76,7 +76,7 @@ export async function startHost(options: HostOptions): Promise<Host> {
   const hub = new Hub(stateDirectory, hooks, (error) => die(log, error));
   const engine = new Engine({ registry, invoker, log, hub, config: config.durable, hooks });
   const timers = new TimerTriggers({ registry, invoker, hub, log });
-  const queues = new QueueTriggers({ registry, invoker, log, config: config.queues });
+  const queues = await queueTriggers({ registry, invoker, log, config: config.queues });
   const routes = new RouteTable(registry, config.routePrefix);
 
   const answer = async (request: HttpRequest): Promise<HttpAnswer> => {
@@ -97,12 +97,12 @@ export async function startHost(options: HostOptions): Promise<Host> {
   server.handleWith(answer);
   engine.resume();
   timers.start();
-  queues.start();
+  queues?.start();
   log.info(`Listening on ${origin}.`);
 
   const stop = async (): Promise<void> => {
     timers.stop();
-    queues.stop();
+    queues?.stop();
     engine.stop();
     server.close();
     await Promise.race([invoker.idle(), delay(STOP_GRACE_MS)]);
@@ -116,6 +116,13 @@ export async function startHost(options: HostOptions): Promise<Host> {
     claim?.close();
   };
   return { port, masterKey: keys.masterKey, functionKey: keys.hostKey, stop };
+}
+
+/** The storage library takes a while to load; an app without queues does not need it. */
+async function queueTriggers(parts: QueueParts): Promise<QueueTriggers | undefined> {
+  if (parts.registry.ofTrigger('queueTrigger').length === 0) return undefined;
+  const module = await import('./queues.ts');
+  return new module.QueueTriggers(parts);
 }
 
 /** What could not be written must not be acted on: the process ends and the next one does that work again. */
