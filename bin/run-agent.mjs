@@ -31,4 +31,8 @@ const embedded = {
   },
 };
 
-process.exitCode = await runAgent(process.argv.slice(2), { embedded });
+const { env, stdin, stdout, stderr } = process;
+// A reader that went away (`… | head`) does not end an archive.
+for (const stream of [stdout, stderr]) stream.on('error', () => undefined);
+
+process.exitCode = await runAgent(process.argv.slice(2), { embedded, env, stdin, stdout, stderr });
