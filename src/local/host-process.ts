@@ -44,9 +44,12 @@ export class HostStartError extends Error {
 export async function startHostProcess(options: HostProcessOptions): Promise<HostProcess> {
   const entry = fileURLToPath(new URL(`./host/main${extname(import.meta.url)}`, import.meta.url));
   const environment = Object.entries(process.env).filter(([name]) => INHERITED.test(name));
-  const child = spawn(process.execPath, [entry], {
+  // The lock and, from sources, the stripping of types are called experimental by Node 22 on every start.
+  const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', entry], {
     cwd: options.appDirectory,
     env: Object.fromEntries(environment),
+    // A group of its own: Ctrl-C in a terminal reaches the parent alone, which stops its children in order.
+    detached: true,
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
   });
   const lastLines = forwardOutput(child, options.onOutput?.bind(options));

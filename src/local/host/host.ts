@@ -14,6 +14,7 @@ import { Engine } from './durable/engine.ts';
 import { Hub } from './durable/hub.ts';
 import { type HttpAnswer, type HttpRequest, HttpServer } from './http-server.ts';
 import { handleFunctionRequest, keyOf } from './http-trigger.ts';
+import { claimHub } from './hub-claim.ts';
 import { Invoker } from './invocation.ts';
 import { KeyStore } from './keys.ts';
 import { loadApp } from './loader.ts';
@@ -22,7 +23,6 @@ import type { QueueParts, QueueTriggers } from './queues.ts';
 import { FunctionRegistry } from './registry.ts';
 import { RouteTable } from './route-table.ts';
 import { readHostConfig } from './settings.ts';
-import { claimStateDirectory } from './state-directory.ts';
 import { TestHooks } from './test-hooks.ts';
 import { TimerTriggers } from './timers.ts';
 
@@ -49,7 +49,7 @@ export async function startHost(options: HostOptions): Promise<Host> {
   const log = new HostLog({ minimumLevel: config.logLevel });
   for (const secret of Object.values(secrets)) log.addSecret(secret);
   if (hooks.usesChance) log.info(`Test hooks use the seed ${hooks.seed}.`);
-  const claim = stateDirectory === undefined ? undefined : await claimStateDirectory(stateDirectory);
+  const claim = stateDirectory === undefined ? undefined : claimHub(stateDirectory);
 
   const bodyBytesMax = Number(settings.FUNCTIONS_REQUEST_BODY_SIZE_LIMIT ?? REQUEST_BODY_DEFAULT_BYTES_MAX);
   const server = new HttpServer(log, bodyBytesMax);
@@ -113,7 +113,7 @@ export async function startHost(options: HostOptions): Promise<Host> {
     // The answers of functions that have just ended leave in this turn; the hub's last commits with them.
     await delay(1);
     hub.close();
-    claim?.close();
+    claim?.release();
   };
   return { port, masterKey: keys.masterKey, functionKey: keys.hostKey, stop };
 }
