@@ -9,7 +9,6 @@ import {
   type BlockBlobTier,
   ContainerClient,
 } from '@azure/storage-blob';
-import { STORAGE_ATTEMPTS_MAX } from '../../limits.ts';
 import type {
   AccessTier,
   BlobPage,
@@ -78,8 +77,8 @@ export class AzureBlobRequests implements BlobRequests {
     const found = await answered((abortSignal) =>
       this.#container.getBlobClient(name).download(range?.offsetBytes ?? 0, range?.lengthBytes, {
         abortSignal,
-        // The rest of a body that broke off is asked for with the ETag of its beginning.
-        maxRetryRequests: STORAGE_ATTEMPTS_MAX - 1,
+        // A body that breaks off is read again by whoever wants it; the library continues only some of them.
+        maxRetryRequests: 0,
       }),
     );
     const properties: BlobProperties = {

@@ -13,6 +13,7 @@ import {
   StorageSharedKeyCredential,
 } from '@azure/storage-blob';
 import { QueueServiceClient } from '@azure/storage-queue';
+import { AriusError } from '../../errors.ts';
 import { SasSigner } from './sas-signer.ts';
 
 /** Of a managed identity; made by whoever owns the identity. */
@@ -33,6 +34,8 @@ export interface StorageEndpoints {
   readonly queue: string;
 }
 
+/** The other kind, with a SharedAccessSignature, cannot sign. */
+const HAS_ACCOUNT_KEY = /(?:^|;)(?:AccountKey=|UseDevelopmentStorage=true)/i;
 const SINGLE_TRY = { retryOptions: { maxTries: 1 } };
 
 export interface AzureClients {
@@ -49,15 +52,22 @@ export function azureClients(config: AzureStorageConfig): AzureClients {
 }
 
 function clientsWithKey(connectionString: string): AzureClients {
-  const blobs = BlobServiceClient.fromConnectionString(connectionString, SINGLE_TRY);
-  if (!(blobs.credential instanceof StorageSharedKeyCredential)) {
-    throw new TypeError('The storage connection string must carry an account key');
+  const blobs = HAS_ACCOUNT_KEY.test(connectionString)
+    ? BlobServiceClient.fromConnectionString(connectionString, SINGLE_TRY)
+    : undefined;
+  const credential = blobs?.credential;
+  if (blobs === undefined || !(credential instanceof StorageSharedKeyCredential)) {
+    throw new AriusError(
+      'usage',
+      'The storage connection string has no account key, which signing needs',
+      'Use a connection string with AccountKey, or an account name and a managed identity.',
+    );
   }
   const isPlainHttp = new URL(blobs.url).protocol === 'http:';
   return {
     blobs,
     queues: QueueServiceClient.fromConnectionString(connectionString, SINGLE_TRY),
-    signer: SasSigner.withAccountKey(blobs.credential, isPlainHttp),
+    signer: SasSigner.withAccountKey(credential, isPlainHttp),
     anonymousPipeline: newPipeline(new AnonymousCredential(), SINGLE_TRY),
     table: cached((name) =>
       TableClient.fromConnectionString(connectionString, name, {

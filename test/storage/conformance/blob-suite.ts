@@ -130,7 +130,7 @@ export function blobConformance(adapter: string, createSubject: SubjectFactory):
         expect(await codeOf(container.openRead('range', { offsetBytes: 10, lengthBytes: 1 }))).toBe('bad-request');
       });
 
-      it('lets a reader leave a body at once or in the middle', async () => {
+      it('CS-09: lets a reader leave a body at once or in the middle', async () => {
         await container.write('big', new Uint8Array(3_000_000), ABSENT);
         const unread = await container.openRead('big');
         await defined(unread).body[Symbol.asyncIterator]().return?.();
