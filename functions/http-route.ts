@@ -4,7 +4,7 @@
  */
 
 import type { HttpRequest, HttpResponseInit, InvocationContext } from '@azure/functions';
-import { app, output } from '@azure/functions';
+import { app } from '@azure/functions';
 import type { z } from 'zod';
 import { ROUTES, type Route, type RouteName } from '../src/contract/routes.ts';
 import { pathParameters } from '../src/contract/schemas.ts';
@@ -15,7 +15,6 @@ import { serviceOfProcess } from '../src/service/composition.ts';
 import { badRequest } from '../src/service/refusals.ts';
 import type { Service } from '../src/service/service.ts';
 import { type ErrorLog, problemOf } from './problems.ts';
-import { JOBS_CONNECTION, JOBS_QUEUE } from './wake.ts';
 
 type Routes = typeof ROUTES;
 type ParameterNames<Path extends string> = Path extends `${string}{${infer Name}}${infer Rest}`
@@ -31,13 +30,12 @@ export interface Call<N extends RouteName> {
   readonly path: Readonly<Record<ParameterNames<Routes[N]['path']>, string>>;
   readonly query: URLSearchParams;
   readonly body: BodyOf<N>;
+  readonly log: ErrorLog;
 }
 
 export interface Reply<N extends RouteName> {
   readonly body: ResponseOf<N>;
   readonly headers?: Readonly<Record<string, string>>;
-  /** The repository that has a new job. */
-  readonly wake?: string;
 }
 
 export type UseCase<N extends RouteName> = (service: Service, call: Call<N>) => Promise<Reply<N>>;
@@ -47,22 +45,20 @@ export type Responder = (
   service: () => Promise<Service>,
   request: HttpRequest,
   log: ErrorLog,
-) => Promise<{ response: HttpResponseInit; wake: string | undefined }>;
+) => Promise<HttpResponseInit>;
 
 /** Every registered route; how a test sends a request without a host. */
 export const registeredRoutes = new Map<RouteName, Responder>();
-
-const wakeQueue = output.storageQueue({ queueName: JOBS_QUEUE, connection: JOBS_CONNECTION });
 
 export function route<N extends RouteName>(name: N, useCase: UseCase<N>): void {
   const contract: Route = ROUTES[name];
   const responder: Responder = async (service, request, log) => {
     try {
-      const call = await callOf(name, contract, request);
+      const call = await callOf(name, contract, request, log);
       const reply = await useCase(await service(), call);
-      return { response: success(contract, reply), wake: reply.wake };
+      return { status: contract.status, jsonBody: reply.body, headers: { ...reply.headers } };
     } catch (error) {
-      return { response: failure(problemOf(error, log, `${contract.method} ${contract.path}`)), wake: undefined };
+      return failure(problemOf(error, log, `${contract.method} ${contract.path}`));
     }
   };
   registeredRoutes.set(name, responder);
@@ -70,14 +66,8 @@ export function route<N extends RouteName>(name: N, useCase: UseCase<N>): void {
     methods: [contract.method],
     route: contract.path,
     authLevel: keyLevelOf(name),
-    extraOutputs: [wakeQueue],
-    handler: async (request: HttpRequest, context: InvocationContext) => {
-      const { response, wake } = await responder(serviceOfProcess, request, context);
-      if (wake !== undefined) {
-        context.extraOutputs.set(wakeQueue, JSON.stringify({ repository: wake }));
-      }
-      return response;
-    },
+    handler: async (request: HttpRequest, context: InvocationContext) =>
+      await responder(serviceOfProcess, request, context),
   });
 }
 
@@ -85,7 +75,7 @@ export function route<N extends RouteName>(name: N, useCase: UseCase<N>): void {
 export function unservedRoute<N extends RouteName>(name: N, answer: () => ResponseOf<N>): void {
   const contract: Route = ROUTES[name];
   const response = (): HttpResponseInit => ({ status: contract.status, jsonBody: answer() });
-  registeredRoutes.set(name, () => Promise.resolve({ response: response(), wake: undefined }));
+  registeredRoutes.set(name, () => Promise.resolve(response()));
   app.http(`api-${name}`, {
     methods: [contract.method],
     route: contract.path,
@@ -94,14 +84,19 @@ export function unservedRoute<N extends RouteName>(name: N, answer: () => Respon
   });
 }
 
-async function callOf<N extends RouteName>(name: N, contract: Route, request: HttpRequest): Promise<Call<N>> {
+async function callOf<N extends RouteName>(
+  name: N,
+  contract: Route,
+  request: HttpRequest,
+  log: ErrorLog,
+): Promise<Call<N>> {
   const access = authorize(name, request.params.repository);
   for (const [parameter, value] of Object.entries(request.params)) {
     requireParameter(parameter, value);
   }
   const body = contract.request === undefined ? undefined : parseBody(contract.request, await readBody(request));
   // The route template and the schema of the very route have just been applied.
-  return { access, path: request.params, query: new URL(request.url).searchParams, body } as unknown as Call<N>;
+  return { access, path: request.params, query: new URL(request.url).searchParams, body, log } as unknown as Call<N>;
 }
 
 function requireParameter(name: string, value: string): void {
@@ -141,10 +136,6 @@ function issuesOf(error: z.ZodError): string {
     .slice(0, 3)
     .map((issue) => (issue.path.length === 0 ? issue.message : `${issue.path.join('.')}: ${issue.message}`))
     .join('; ');
-}
-
-function success<N extends RouteName>(contract: Route, reply: Reply<N>): HttpResponseInit {
-  return { status: contract.status, jsonBody: reply.body, headers: { ...reply.headers } };
 }
 
 function failure(problem: Problem): HttpResponseInit {

@@ -7,10 +7,6 @@ import type { DurableClient } from 'durable-functions';
 import type { Service } from '../src/service/service.ts';
 import { ORCHESTRATOR } from './orchestration.ts';
 
-export const JOBS_QUEUE = 'arius-jobs';
-/** The setting that names the storage of the triggers. */
-export const JOBS_CONNECTION = 'AzureWebJobsStorage';
-
 export function dispatcherInstanceOf(repository: string): string {
   return `dispatcher-${repository}`;
 }

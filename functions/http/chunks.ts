@@ -5,6 +5,6 @@ import { accepted } from '../operation-replies.ts';
 
 route('lookup', async (service, { path, body }) => ({ body: await service.lookup.lookup(path.repository, body) }));
 
-route('commitChunk', async (service, { path, body }) =>
-  accepted(await service.assembly.request(path.repository, path.hash, body)),
+route('commitChunk', async (service, { path, body, log }) =>
+  accepted(service, log, await service.assembly.request(path.repository, path.hash, body)),
 );

@@ -7,6 +7,6 @@ route('startRun', async (service, { path, body }) => ({ body: await service.runs
 
 route('getRun', async (service, { path }) => ({ body: await service.runs.get(path.repository, path.runId) }));
 
-route('completeRun', async (service, { path, body }) =>
-  accepted(await service.runs.complete(path.repository, path.runId, body)),
+route('completeRun', async (service, { path, body, log }) =>
+  accepted(service, log, await service.runs.complete(path.repository, path.runId, body)),
 );

@@ -4,13 +4,15 @@ import * as df from 'durable-functions';
 import { z } from 'zod';
 import { repositoryName } from '../../src/contract/schemas.ts';
 import { serviceOfProcess } from '../../src/service/composition.ts';
-import { JOBS_CONNECTION, JOBS_QUEUE, wakeRepository } from '../wake.ts';
+import { JOBS_QUEUE } from '../../src/service/service.ts';
+import { TRIGGER_CONNECTION } from '../../src/service/settings.ts';
+import { wakeRepository } from '../wake.ts';
 
 const wakeMessage = z.object({ repository: repositoryName });
 
 df.app.client.storageQueue('wake-on-message', {
   queueName: JOBS_QUEUE,
-  connection: JOBS_CONNECTION,
+  connection: TRIGGER_CONNECTION,
   handler: async (message: unknown, client, context) => {
     const parsed = wakeMessage.safeParse(message);
     if (!parsed.success) {

@@ -4,7 +4,7 @@ import { azureStorage } from '../storage/azure/azure-storage.ts';
 import type { Storage } from '../storage/ports.ts';
 import { meteredStorage } from './metering.ts';
 import { passphrasesFromSettings } from './passphrases.ts';
-import { Service } from './service.ts';
+import { JOBS_QUEUE, Service } from './service.ts';
 import { type Environment, readSettings, type StorageSettings } from './settings.ts';
 
 let instance: Promise<Service> | undefined;
@@ -21,9 +21,10 @@ export async function serviceOfProcess(): Promise<Service> {
 }
 
 async function serviceFromSettings(environment: Environment): Promise<Service> {
-  const { storage, maxShardEntryCount } = readSettings(environment);
+  const { storage, triggerStorage, maxShardEntryCount } = readSettings(environment);
   return new Service({
     storage: meteredStorage(await openStorage(storage)),
+    jobsQueue: (await openStorage(triggerStorage)).queue(JOBS_QUEUE),
     clock: { now: () => new Date() },
     passphrases: passphrasesFromSettings(environment),
     maxShardEntryCount,

@@ -3,7 +3,7 @@
 import { MAX_SHARD_ENTRY_COUNT } from '../limits.ts';
 import { TableJobQueue } from '../records/table-job-queue.ts';
 import { TableRunStore } from '../records/table-run-store.ts';
-import type { Clock, Storage } from '../storage/ports.ts';
+import type { Clock, Queue, Storage } from '../storage/ports.ts';
 import { VERSION } from '../version.ts';
 import { ChunkAssembly } from './assembly.ts';
 import { Completion } from './completion.ts';
@@ -25,10 +25,13 @@ export interface ServiceParts {
   readonly storage: Storage;
   readonly clock: Clock;
   readonly passphrases: PassphraseSource;
+  /** In the storage that triggers listen to. */
+  readonly jobsQueue: Queue;
   /** Other than the format's 1024 in tests only. */
   readonly maxShardEntryCount?: number;
 }
 
+export const JOBS_QUEUE = 'arius-jobs';
 const STATES_TABLE = 'repositories';
 const RUNS_TABLE = 'runs';
 const JOBS_TABLE = 'jobs';
@@ -49,6 +52,7 @@ export class Service {
   readonly completion: Completion;
   readonly housekeeping: Housekeeping;
   readonly #storage: Storage;
+  readonly #jobsQueue: Queue;
   #ready: Promise<void> | undefined;
 
   constructor(parts: ServiceParts) {
@@ -59,6 +63,7 @@ export class Service {
     const staging = storage.container(STAGING_CONTAINER);
     const repositories = new OpenRepositories({ storage, clock, states, passphrases, maxShardEntryCount });
     this.#storage = storage;
+    this.#jobsQueue = parts.jobsQueue;
     this.clock = clock;
     this.openRepositories = repositories;
     this.repositories = new Repositories({ storage, clock, states, passphrases });
@@ -94,11 +99,17 @@ export class Service {
     await this.#ready;
   }
 
+  /** Says that a repository has a new job. The row is the truth: a message that cannot be sent costs a minute. */
+  async announceJob(repository: string): Promise<void> {
+    await this.#jobsQueue.send(JSON.stringify({ repository }));
+  }
+
   async #prepare(): Promise<void> {
     const tables = [STATES_TABLE, RUNS_TABLE, JOBS_TABLE, PENDING_TABLE];
     await Promise.all([
       ...tables.map(async (name) => await this.#storage.table(name).createIfMissing()),
       this.#storage.container(STAGING_CONTAINER).createIfMissing(),
+      this.#jobsQueue.createIfMissing(),
     ]);
   }
 }

@@ -7,30 +7,38 @@ export type StorageSettings = { readonly connectionString: string } | { readonly
 
 export interface ServiceSettings {
   readonly storage: StorageSettings;
+  /** The storage of the triggers, which may be another account: the queue of jobs is there. */
+  readonly triggerStorage: StorageSettings;
   readonly maxShardEntryCount: number;
 }
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
+/** The setting, or the prefix of the settings, of the storage that triggers listen to. */
+export const TRIGGER_CONNECTION = 'AzureWebJobsStorage';
 const CONNECTION_STRING = 'ARIUS_STORAGE_CONNECTION_STRING';
 const ACCOUNT = 'ARIUS_STORAGE_ACCOUNT';
 const SHARD_ENTRY_COUNT = 'ARIUS_MAX_SHARD_ENTRY_COUNT';
 
 export function readSettings(environment: Environment): ServiceSettings {
-  const storage = readStorage(environment);
-  return { storage, maxShardEntryCount: readShardEntryCount(environment, storage) };
+  const storage = readStorage(environment, CONNECTION_STRING, ACCOUNT);
+  const triggerStorage = readStorage(environment, TRIGGER_CONNECTION, `${TRIGGER_CONNECTION}__accountName`);
+  return { storage, triggerStorage, maxShardEntryCount: readShardEntryCount(environment, storage) };
 }
 
-function readStorage(environment: Environment): StorageSettings {
-  const connectionString = environment[CONNECTION_STRING];
-  const accountName = environment[ACCOUNT];
+function readStorage(environment: Environment, connectionSetting: string, accountSetting: string): StorageSettings {
+  const connectionString = environment[connectionSetting];
+  const accountName = environment[accountSetting];
   if (connectionString !== undefined && connectionString !== '') {
     return { connectionString };
   }
   if (accountName !== undefined && accountName !== '') {
     return { accountName };
   }
-  throw wrongSetting(`Neither ${ACCOUNT} nor ${CONNECTION_STRING} is set.`, `Set ${ACCOUNT} to the storage account.`);
+  throw wrongSetting(
+    `Neither ${accountSetting} nor ${connectionSetting} is set.`,
+    `Set ${accountSetting} to the name of the storage account.`,
+  );
 }
 
 /**
