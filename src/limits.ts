@@ -235,6 +235,8 @@ export const DIRECTORY_ENTRIES_PER_PAGE = 500;
 /** A node up to this size is encoded in memory; a larger one goes through the spool. */
 export const FILETREE_MEMORY_BYTES_MAX = 1 * MIB;
 export const FILETREE_UPLOAD_WORKERS = 8;
+/** Filetree nodes read at a time by a restore: small blobs, so latency is what there is to hide. */
+export const FILETREE_READ_WORKERS = 8;
 /** Chunks downloaded at a time by a restore. */
 export const RESTORE_CHUNK_WORKERS = 3;
 /** Downloads of one body: a damaged transfer is tried once more before the stored body is called corrupt. */

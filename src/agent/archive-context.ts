@@ -5,9 +5,9 @@ import type { ShardEntryDto } from '../contract/schemas.ts';
 import type { Hasher } from '../hashing/hasher.ts';
 import type { ContentHash } from '../hashing/hashes.ts';
 import type { BlobClient } from './blob-client.ts';
-import type { Skip } from './scan.ts';
 import type { RepositoryApi } from './repository-api.ts';
 import type { RunDatabase } from './run-database.ts';
+import type { Skip } from './scan.ts';
 import type { Spool } from './spool.ts';
 
 export type UploadTier = 'hot' | 'cool' | 'cold';

@@ -108,10 +108,7 @@ async function runRound(
     }
   }
 
-  await allOrAbort(
-    [findCarriers(), pack(), uploadTars(), ...workers(LARGE_FILE_WORKERS, uploadLargeFiles)],
-    abort,
-  );
+  await allOrAbort([findCarriers(), pack(), uploadTars(), ...workers(LARGE_FILE_WORKERS, uploadLargeFiles)], abort);
   return packer.nextId;
 }
 

@@ -18,9 +18,9 @@ import { FileHasher, type HashFilesOptions } from './hash-files.ts';
 import { markKnownFiletrees } from './known-filetrees.ts';
 import type { FileSystems } from './network-filesystem.ts';
 import type { RepositoryApi } from './repository-api.ts';
-import { openRunFolder, type RunFolder } from './run-folder.ts';
 import { RUN_SCHEMA, RunDatabase } from './run-database.ts';
-import { FAILED_SKIPS, scan, type Skip } from './scan.ts';
+import { openRunFolder, type RunFolder } from './run-folder.ts';
+import { FAILED_SKIPS, type Skip, scan } from './scan.ts';
 import type { Session } from './session.ts';
 
 export interface ArchiveOptions {

@@ -37,6 +37,8 @@ export function sameSignals(a: FileSignals, b: FileSignals): boolean {
  * the two times there are: otherwise two runs over the same files could disagree.
  */
 export function treeTimes(signals: FileSignals): { createdTicks: bigint; modifiedTicks: bigint } {
-  const created = signals.mtimeNs < signals.ctimeNs ? signals.mtimeNs : signals.ctimeNs;
-  return { createdTicks: ticksOfNanoseconds(created), modifiedTicks: ticksOfNanoseconds(signals.mtimeNs) };
+  const modifiedTicks = ticksOfNanoseconds(signals.mtimeNs);
+  const changedTicks = ticksOfNanoseconds(signals.ctimeNs);
+  const changedIsOlder = changedTicks < modifiedTicks;
+  return { createdTicks: changedIsOlder ? changedTicks : modifiedTicks, modifiedTicks };
 }

@@ -4,10 +4,10 @@
  * the texts of consecutive pages, because entries come in the order of the format.
  */
 
+import { AriusError } from '../errors.ts';
 import type { Hasher } from '../hashing/hasher.ts';
 import type { FileTreeHash } from '../hashing/hashes.ts';
 import { DIRECTORY_ENTRIES_PER_PAGE, FILETREE_DECODED_BYTES_MAX } from '../limits.ts';
-import { AriusError } from '../errors.ts';
 import { type FileTreeEntry, serializeFileTree } from '../repository/filetree.ts';
 import type { RunDatabase } from './run-database.ts';
 

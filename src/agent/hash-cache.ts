@@ -92,12 +92,14 @@ export class HashCache {
     const { DatabaseSync } = await loadSqlite();
     const db = new DatabaseSync(path, { timeout: 10_000 });
     try {
-      const version = db.prepare('PRAGMA user_version').get()?.['user_version'];
+      const version = db.prepare('PRAGMA user_version').get()?.user_version;
       if (version !== 0 && version !== SCHEMA_VERSION) {
         throw new OtherVersionError();
       }
       // Several runs may share this file, and a power cut must not damage it: a wrong hash would be believed.
-      db.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -${AGENT_DATABASE_CACHE_KIB};`);
+      db.exec(
+        `PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -${AGENT_DATABASE_CACHE_KIB};`,
+      );
       db.exec(`BEGIN IMMEDIATE; ${SCHEMA} PRAGMA user_version = ${SCHEMA_VERSION}; COMMIT;`);
       db.prepare('INSERT INTO scope (repository, passphrase) VALUES (?, ?) ON CONFLICT DO NOTHING').run(
         scope.repository,
@@ -106,7 +108,7 @@ export class HashCache {
       const row = db
         .prepare('SELECT id FROM scope WHERE repository = ? AND passphrase = ?')
         .get(scope.repository, scope.passphraseFingerprint);
-      return new HashCache(db, Number(row?.['id']));
+      return new HashCache(db, Number(row?.id));
     } catch (error) {
       db.close();
       throw error;
@@ -119,15 +121,15 @@ export class HashCache {
       return undefined;
     }
     return {
-      contentHash: hexOf(row['content']) as ContentHash,
-      hashedAtNs: row['hashed_at'] as bigint,
-      fingerprint: row['fingerprint'] === null ? undefined : hexOf(row['fingerprint']),
+      contentHash: hexOf(row.content) as ContentHash,
+      hashedAtNs: row.hashed_at as bigint,
+      fingerprint: row.fingerprint === null ? undefined : hexOf(row.fingerprint),
       signals: {
-        sizeBytes: Number(row['size']),
-        mtimeNs: row['mtime'] as bigint,
-        ctimeNs: row['ctime'] as bigint,
-        inode: row['inode'] as bigint,
-        device: row['device'] as bigint,
+        sizeBytes: Number(row.size),
+        mtimeNs: row.mtime as bigint,
+        ctimeNs: row.ctime as bigint,
+        inode: row.inode as bigint,
+        device: row.device as bigint,
       },
     };
   }
@@ -168,7 +170,7 @@ export class HashCache {
   /** The nodes of a source's snapshot, if exactly this snapshot was remembered. */
   snapshotNodes(source: string, name: string): ((hash: FileTreeHash) => boolean) | undefined {
     const known = this.#db.prepare('SELECT name FROM snapshot WHERE scope = ? AND source = ?').get(this.#scope, source);
-    if (known?.['name'] !== name) {
+    if (known?.name !== name) {
       return undefined;
     }
     const find = this.#db.prepare('SELECT 1 FROM snapshot_node WHERE scope = ? AND source = ? AND hash = ?');

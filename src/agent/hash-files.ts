@@ -5,8 +5,8 @@
  */
 
 import { constants, type FileHandle, open } from 'node:fs/promises';
-import type { ContentHash } from '../hashing/hashes.ts';
 import type { Hasher } from '../hashing/hasher.ts';
+import type { ContentHash } from '../hashing/hashes.ts';
 import { CHANGED_FILE_ATTEMPTS_MAX, FILE_READ_BYTES, SMALL_FILE_BYTES_MAX_EXCLUSIVE } from '../limits.ts';
 import { parsePointerFile } from '../repository/pointer-file.ts';
 import { eachFileChunk } from './file-chunks.ts';

@@ -4,11 +4,11 @@
  * where it differs from the new one.
  */
 
-import type { FileTreeHash } from '../hashing/hashes.ts';
 import type { SnapshotInfo } from '../contract/schemas.ts';
+import type { FileTreeHash } from '../hashing/hashes.ts';
+import type { FiletreeReader } from './filetree-reader.ts';
 import type { HashCache } from './hash-cache.ts';
 import type { RunDatabase } from './run-database.ts';
-import type { FiletreeReader } from './filetree-reader.ts';
 
 export async function markKnownFiletrees(options: {
   readonly run: RunDatabase;

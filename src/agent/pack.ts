@@ -4,8 +4,8 @@
  */
 
 import { constants, open } from 'node:fs/promises';
-import type { ChunkHash, ContentHash } from '../hashing/hashes.ts';
 import type { RunningHash } from '../hashing/hasher.ts';
+import type { ChunkHash, ContentHash } from '../hashing/hashes.ts';
 import { SMALL_FILE_BYTES_MAX_EXCLUSIVE, TAR_MEMBERS_MAX, TAR_TARGET_BYTES } from '../limits.ts';
 import { TarBundleWriter } from '../repository/tar-bundle.ts';
 import { type ArchiveContext, type Carrier, carrierChanged, carrierFailed } from './archive-context.ts';
@@ -105,10 +105,16 @@ export class TarPacker {
   #start(): OpenTar {
     const writer = new TarBundleWriter();
     const hash = this.#context.hasher.start();
-    const tar: OpenTar = { id: this.nextId, writer, hash, tarBytes: 0, spooled: this.#spool(writer, (bytes) => {
-      hash.update(bytes);
-      tar.tarBytes += bytes.byteLength;
-    }) };
+    const tar: OpenTar = {
+      id: this.nextId,
+      writer,
+      hash,
+      tarBytes: 0,
+      spooled: this.#spool(writer, (bytes) => {
+        hash.update(bytes);
+        tar.tarBytes += bytes.byteLength;
+      }),
+    };
     this.#tars++;
     return tar;
   }

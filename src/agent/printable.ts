@@ -9,6 +9,8 @@ export function printable(text: string): string {
 /** For names that are not text: bytes outside of printable ASCII as `\xNN`. */
 export function printableBytes(bytes: Uint8Array): string {
   return [...bytes]
-    .map((byte) => (byte >= 0x20 && byte < 0x7f ? String.fromCharCode(byte) : `\\x${byte.toString(16).padStart(2, '0')}`))
+    .map((byte) =>
+      byte >= 0x20 && byte < 0x7f ? String.fromCharCode(byte) : `\\x${byte.toString(16).padStart(2, '0')}`,
+    )
     .join('');
 }

@@ -162,7 +162,11 @@ export class RepositoryApi {
 }
 
 function missing(what: string): never {
-  throw new AriusError('internal', `The service left ${what} out of its answer.`, 'Check that agent and service match.');
+  throw new AriusError(
+    'internal',
+    `The service left ${what} out of its answer.`,
+    'Check that agent and service match.',
+  );
 }
 
 function operationError(operation: OperationInfo): AriusError {

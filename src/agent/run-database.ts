@@ -107,7 +107,9 @@ function prepareAll(db: ScratchDatabase) {
       'SELECT id, directory, name, attempts FROM file WHERE state = 1 AND id > ? ORDER BY id LIMIT ?',
     ),
     contentState: db.prepare('SELECT state FROM content WHERE hash = ?'),
-    setContent: db.prepare('INSERT INTO content (hash, state) VALUES (?, ?) ON CONFLICT DO UPDATE SET state = excluded.state'),
+    setContent: db.prepare(
+      'INSERT INTO content (hash, state) VALUES (?, ?) ON CONFLICT DO UPDATE SET state = excluded.state',
+    ),
     rehashLost: db.prepare(
       `UPDATE file SET state = 1
        WHERE state = 0 AND pointer = 0 AND content IN (SELECT hash FROM content WHERE state = 1)`,
@@ -137,7 +139,9 @@ function prepareAll(db: ScratchDatabase) {
     hasScanEntry: db.prepare('SELECT 1 FROM scan_entry WHERE directory = ? AND kind = ? AND name = ?'),
     dropScanEntries: db.prepare('DELETE FROM scan_entry WHERE directory = ?'),
     addMember: db.prepare('INSERT INTO member (tar, content, size, file) VALUES (?, ?, ?, ?)'),
-    members: db.prepare('SELECT content, size, file FROM member WHERE tar = ? AND content > ? ORDER BY content LIMIT ?'),
+    members: db.prepare(
+      'SELECT content, size, file FROM member WHERE tar = ? AND content > ? ORDER BY content LIMIT ?',
+    ),
     dropMembers: db.prepare('DELETE FROM member WHERE tar = ?'),
   };
 }
@@ -178,16 +182,16 @@ export class RunDatabase {
     }
     return {
       id,
-      parent: row['parent'] as number | null,
-      lastId: row['last_id'] as number,
-      treeHash: row['tree_hash'] === null ? undefined : (hexOf(row['tree_hash']) as FileTreeHash),
-      nodeBytes: row['node_bytes'] as number,
-      present: row['present'] === 1,
+      parent: row.parent as number | null,
+      lastId: row.last_id as number,
+      treeHash: row.tree_hash === null ? undefined : (hexOf(row.tree_hash) as FileTreeHash),
+      nodeBytes: row.node_bytes as number,
+      present: row.present === 1,
     };
   }
 
   childDirectory(parent: number, name: string): number | undefined {
-    return this.#sql.childDirectory.get(parent, name)?.['id'] as number | undefined;
+    return this.#sql.childDirectory.get(parent, name)?.id as number | undefined;
   }
 
   setNode(id: number, treeHash: FileTreeHash, nodeBytes: number): void {
@@ -206,12 +210,12 @@ export class RunDatabase {
     for (let after = 0; ; ) {
       const rows = this.#sql.nodeHashes.all(after, DIRECTORY_ENTRIES_PER_PAGE);
       for (const row of rows) {
-        yield hexOf(row['tree_hash']) as FileTreeHash;
+        yield hexOf(row.tree_hash) as FileTreeHash;
       }
       if (rows.length < DIRECTORY_ENTRIES_PER_PAGE) {
         return;
       }
-      after = rows.at(-1)?.['id'] as number;
+      after = rows.at(-1)?.id as number;
     }
   }
 
@@ -233,9 +237,9 @@ export class RunDatabase {
       if (row === undefined) {
         throw new Error(`no directory ${current} in this run`);
       }
-      current = row['parent'] as number | null;
+      current = row.parent as number | null;
       if (current !== null) {
-        names.push(row['name'] as string);
+        names.push(row.name as string);
       }
     }
     return names.reverse().join('/');
@@ -284,13 +288,13 @@ export class RunDatabase {
   }
 
   #fileRef(row: Record<string, unknown>): FileRef {
-    const directoryId = row['directory'] as number;
+    const directoryId = row.directory as number;
     return {
-      id: row['id'] as number,
+      id: row.id as number,
       directoryId,
-      name: row['name'] as string,
-      path: joinPath(this.directoryPath(directoryId), row['name'] as string),
-      attempts: row['attempts'] as number,
+      name: row.name as string,
+      path: joinPath(this.directoryPath(directoryId), row.name as string),
+      attempts: row.attempts as number,
     };
   }
 
@@ -298,7 +302,7 @@ export class RunDatabase {
 
   contentState(hash: ContentHash): ContentState | undefined {
     const row = this.#sql.contentState.get(bytesOf(hash));
-    return row === undefined ? undefined : CONTENT_STATES[row['state'] as number];
+    return row === undefined ? undefined : CONTENT_STATES[row.state as number];
   }
 
   setContent(hash: ContentHash, state: ContentState): void {
@@ -316,8 +320,8 @@ export class RunDatabase {
   filesWithoutContent(afterId: number, limit: number): (FileRef & { pointer: boolean; content: ContentState })[] {
     return this.#sql.unsettled.all(afterId, limit).map((row) => ({
       ...this.#fileRef(row),
-      pointer: row['pointer'] === 1,
-      content: CONTENT_STATES[row['state'] as number] as ContentState,
+      pointer: row.pointer === 1,
+      content: CONTENT_STATES[row.state as number] as ContentState,
     }));
   }
 
@@ -330,9 +334,9 @@ export class RunDatabase {
 
   members(tar: number, after: ContentHash | undefined, limit: number): TarMember[] {
     return this.#sql.members.all(tar, after === undefined ? new Uint8Array() : bytesOf(after), limit).map((row) => ({
-      content: hexOf(row['content']) as ContentHash,
-      sizeBytes: row['size'] as number,
-      fileId: row['file'] as number,
+      content: hexOf(row.content) as ContentHash,
+      sizeBytes: row.size as number,
+      fileId: row.file as number,
     }));
   }
 
@@ -342,22 +346,22 @@ export class RunDatabase {
   treePage(directoryId: number, after: FileTreeEntry | undefined, limit: number): FileTreeEntry[] {
     const rows = this.#sql.treePage.all(directoryId, after?.name ?? '', after?.kind === 'directory' ? 1 : 0, limit);
     return rows.map((row) =>
-      row['kind'] === 0n
+      row.kind === 0n
         ? {
             kind: 'file',
-            name: row['name'] as string,
-            contentHash: hexOf(row['hash']) as ContentHash,
-            createdTicks: row['created'] as bigint,
-            modifiedTicks: row['modified'] as bigint,
+            name: row.name as string,
+            contentHash: hexOf(row.hash) as ContentHash,
+            createdTicks: row.created as bigint,
+            modifiedTicks: row.modified as bigint,
           }
-        : { kind: 'directory', name: row['name'] as string, fileTreeHash: hexOf(row['hash']) as FileTreeHash },
+        : { kind: 'directory', name: row.name as string, fileTreeHash: hexOf(row.hash) as FileTreeHash },
     );
   }
 
   /** Files of the tree and the sum of their sizes. */
   totals(): { fileCount: number; bytes: number } {
     const row = this.#sql.totals.get();
-    return { fileCount: Number(row?.['files'] ?? 0), bytes: Number(row?.['bytes'] ?? 0) };
+    return { fileCount: Number(row?.files ?? 0), bytes: Number(row?.bytes ?? 0) };
   }
 
   // --- Entries of directories that are being scanned ---
@@ -371,7 +375,7 @@ export class RunDatabase {
   scanEntries(directoryId: number, kind: 'file' | 'directory', after: string, limit: number): string[] {
     return this.#sql.scanEntries
       .all(directoryId, kind === 'file' ? 0 : 1, after, limit)
-      .map((row) => row['name'] as string);
+      .map((row) => row.name as string);
   }
 
   hasScanEntry(directoryId: number, kind: 'file' | 'directory', name: string): boolean {

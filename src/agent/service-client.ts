@@ -199,4 +199,3 @@ export function reasonOf(error: unknown): string {
   }
   return String(error);
 }
-

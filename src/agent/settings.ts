@@ -34,7 +34,7 @@ export interface Settings {
 }
 
 export async function readSettings(options: CommonOptions, env: Environment): Promise<Settings> {
-  const repository = options.repository ?? nonEmpty(env['ARIUS_REPOSITORY']) ?? 'default';
+  const repository = options.repository ?? nonEmpty(env.ARIUS_REPOSITORY) ?? 'default';
   const parsed = repositoryName.safeParse(repository);
   if (!parsed.success) {
     throw usage(
@@ -42,7 +42,7 @@ export async function readSettings(options: CommonOptions, env: Environment): Pr
       'Use 3 to 63 lower-case letters, digits and single hyphens.',
     );
   }
-  const agentDirectory = resolve(nonEmpty(env['ARIUS_AGENT_DIR']) ?? join(homedir(), '.arius-functions', 'agent'));
+  const agentDirectory = resolve(nonEmpty(env.ARIUS_AGENT_DIR) ?? join(homedir(), '.arius-functions', 'agent'));
   return {
     repository,
     service: await serviceOf(options, env, agentDirectory),
@@ -53,7 +53,7 @@ export async function readSettings(options: CommonOptions, env: Environment): Pr
 }
 
 export function stateDirectoryOf(options: Pick<CommonOptions, 'local'>, env: Environment): string {
-  return resolve(options.local ?? nonEmpty(env['ARIUS_LOCAL_DIR']) ?? join(homedir(), '.arius-functions', 'local'));
+  return resolve(options.local ?? nonEmpty(env.ARIUS_LOCAL_DIR) ?? join(homedir(), '.arius-functions', 'local'));
 }
 
 /** Exactly as it is, but for the one line end that editors put at the end of a file. */
@@ -62,7 +62,7 @@ export async function passphraseOf(
   env: Environment,
 ): Promise<string | undefined> {
   if (options.passphraseFile === undefined) {
-    return nonEmpty(env['ARIUS_PASSPHRASE']);
+    return nonEmpty(env.ARIUS_PASSPHRASE);
   }
   let text: string;
   try {
@@ -89,8 +89,8 @@ async function serviceOf(
   env: Environment,
   agentDirectory: string,
 ): Promise<Settings['service']> {
-  const token = options.token ?? nonEmpty(env['ARIUS_TOKEN']);
-  const url = options.url ?? nonEmpty(env['ARIUS_URL']);
+  const token = options.token ?? nonEmpty(env.ARIUS_TOKEN);
+  const url = options.url ?? nonEmpty(env.ARIUS_URL);
   if (url !== undefined) {
     return { url: checkedUrl(url), functionKey: token };
   }

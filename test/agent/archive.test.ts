@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -14,10 +15,17 @@ describe('archive', () => {
     writeFileSync(join(folder, 'sub', 'large.bin'), Buffer.alloc(1_500_000, 'x'));
     const first = await agent.run(['archive', folder]);
     expect(first).toMatchObject({ exitCode: 0, stderr: '' });
-    console.log(first.stdout);
     const second = await agent.run(['archive', folder]);
-    console.log(second.stdout);
-    console.log((await agent.run(['archive', folder,'--url',service.url], { bare: true })).stdout);
-    console.log(service.requests.slice(-12));
+    const target = join(temporaryFolder(), 'out');
+    const r = await agent.run(['restore', target]);
+    console.log(r.stdout, r.stderr);
+    console.log(execFileSync('diff', ['-r', folder, target]).toString());
+    console.log((await agent.run(['restore', target, '--url', service.url], { bare: true })).stdout);
+    console.log(await agent.run(['ls', '-R', '--url', service.url], { bare: true }));
+    console.log((await agent.run(['ls', '-R'])).stdout);
+    console.log(await agent.run(['snapshots', '--url', service.url], { bare: true }));
+    console.log((await agent.run(['restore', '--help'], { bare: true })).stdout);
+    console.log(await agent.run(['restor'], { bare: true }));
+    console.log(await agent.run([], { bare: true }));
   });
 });

@@ -17,7 +17,7 @@ import type { Output } from '../output/output.ts';
 import { printable } from '../printable.ts';
 import { createRateLimit } from '../rate-limit.ts';
 import { FAILED_SKIPS } from '../scan.ts';
-import type { Session } from '../session.ts';
+import { fingerprintOf, type Session } from '../session.ts';
 import { type CommonOptions, type Settings, usage } from '../settings.ts';
 
 export interface ArchiveCommandOptions extends CommonOptions {
@@ -99,12 +99,7 @@ interface Outcome {
   readonly cost: (bytes: number) => EstimatedCost;
 }
 
-function outcomeOf(
-  session: Session,
-  settings: Settings,
-  result: ArchiveResult,
-  tier: UploadTier | undefined,
-): Outcome {
+function outcomeOf(session: Session, settings: Settings, result: ArchiveResult, tier: UploadTier | undefined): Outcome {
   const requests = addRequests({ ...session.blobs.counts }, result.serviceRequests);
   return {
     repository: settings.repository,
@@ -181,7 +176,9 @@ function summaryLines(
   const seen = `${counted(counters.filesScanned, 'file')} (${formatBytes(counters.bytesScanned)})`;
   const left = counters.filesExcluded > 0 ? `, ${counters.filesExcluded} left out` : '';
   const empty =
-    counters.emptyFolders > 0 ? `, ${counted(counters.emptyFolders, 'empty folder')} (a repository keeps files only)` : '';
+    counters.emptyFolders > 0
+      ? `, ${counted(counters.emptyFolders, 'empty folder')} (a repository keeps files only)`
+      : '';
   if (run.dryRun) {
     return [
       `Dry run of ${run.source}: nothing was uploaded or changed.`,
@@ -258,10 +255,13 @@ function reportOf(output: Output, dryRun: boolean): ArchiveReport {
       output.warning(`waiting: ${printable(path)}: ${why}`, { path: printable(path), reason: 'waiting' });
     },
     pointerWithoutChunk(path) {
-      output.warning(`not archived: ${printable(path)}: its pointer file names a content the repository does not hold`, {
-        path: printable(path),
-        reason: 'pointer-without-chunk',
-      });
+      output.warning(
+        `not archived: ${printable(path)}: its pointer file names a content the repository does not hold`,
+        {
+          path: printable(path),
+          reason: 'pointer-without-chunk',
+        },
+      );
     },
     archived(path, action) {
       output.file(`${dryRun ? 'would be ' : ''}${action.padEnd(9)} ${printable(path)}`, {
@@ -270,11 +270,6 @@ function reportOf(output: Output, dryRun: boolean): ArchiveReport {
       });
     },
   };
-}
-
-/** Two passphrases give two fingerprints; neither passphrase can be seen in it more easily than in any content hash. */
-function fingerprintOf(session: Session): string {
-  return session.hasher.contentHash(Buffer.from('hash cache'));
 }
 
 function sourceOf(given: string | undefined, folder: string): string {

@@ -60,7 +60,8 @@ export class ArchiveDisplay {
           : { operation: { phase: this.#operation.phase, progress: this.#operation.progress } }),
       },
       lines: [scan, hash, dedup, upload, ...(index === undefined ? [] : [index])],
-      short: index ?? `${formatCount(c.filesHashed)} of ${formatCount(c.filesScanned)} files hashed; ${upload.slice(8)}`,
+      short:
+        index ?? `${formatCount(c.filesHashed)} of ${formatCount(c.filesScanned)} files hashed; ${upload.slice(8)}`,
     };
   }
 

@@ -81,7 +81,11 @@ export class FakeService {
         if (error instanceof ConnectionCut) {
           request.socket.destroy();
         } else {
-          respond(response, 500, problemOf(new AriusError('internal', String((error as Error).stack), 'Fix the fake.')));
+          respond(
+            response,
+            500,
+            problemOf(new AriusError('internal', String((error as Error).stack), 'Fix the fake.')),
+          );
         }
       });
     });
@@ -188,8 +192,8 @@ export class FakeService {
       default:
         break;
     }
-    if (this.info === undefined || this.info.name !== input['repository']) {
-      throw new AriusError('repository-not-found', `There is no repository ${input['repository']}.`, 'Create it.');
+    if (this.info === undefined || this.info.name !== input.repository) {
+      throw new AriusError('repository-not-found', `There is no repository ${input.repository}.`, 'Create it.');
     }
     switch (name) {
       case 'getRepository':
@@ -197,53 +201,56 @@ export class FakeService {
       case 'startRun':
         return ok(this.#startRun(input as { runId: string; source: string; tier?: 'hot' }));
       case 'getRun':
-        return ok(this.#run(input['runId'] as string));
+        return ok(this.#run(input.runId as string));
       case 'completeRun':
         return ok(this.#complete(input as unknown as CompleteRunRequest & { runId: string }), 202);
       case 'lookup': {
-        const hashes = input['hashes'] as string[];
+        const hashes = input.hashes as string[];
         return ok({
           known: hashes.flatMap((hash) => this.entries.get(hash) ?? []),
           missing: hashes.filter((hash) => !this.entries.has(hash)),
         });
       }
       case 'grants': {
-        const sp = input['purpose'] === 'create' ? 'c' : 'r';
-        return ok({ grants: (input['names'] as string[]).map((blob) => this.#grant(blob, sp)) });
+        const sp = input.purpose === 'create' ? 'c' : 'r';
+        return ok({ grants: (input.names as string[]).map((blob) => this.#grant(blob, sp)) });
       }
       case 'stagingGrant': {
-        const hash = input['contentHash'] as string;
+        const hash = input.contentHash as string;
         const entry = this.entries.get(hash);
         return entry === undefined
           ? ok({ outcome: 'granted', stagingName: `staging-${hash}`, ...this.#grant(`staging-${hash}`, 'w') })
           : ok({ outcome: 'exists', entry });
       }
       case 'commitChunk':
-        return ok(this.#commit(input as { hash: string; stagingName: string; originalSize: number; chunkSize: number }), 202);
-      case 'recordEntries':
-        return ok({ results: (input['contentHashes'] as string[]).map((hash) => this.#record(hash)) });
-      case 'recordMembers':
-        return ok(this.#members(input['hash'] as string, input['members'] as { contentHash: string; originalSize: number }[]));
-      case 'listSnapshots': {
-        const all = this.snapshots.filter(
-          ({ source }) => input['source'] === undefined || source === input['source'],
+        return ok(
+          this.#commit(input as { hash: string; stagingName: string; originalSize: number; chunkSize: number }),
+          202,
         );
+      case 'recordEntries':
+        return ok({ results: (input.contentHashes as string[]).map((hash) => this.#record(hash)) });
+      case 'recordMembers':
+        return ok(
+          this.#members(input.hash as string, input.members as { contentHash: string; originalSize: number }[]),
+        );
+      case 'listSnapshots': {
+        const all = this.snapshots.filter(({ source }) => input.source === undefined || source === input.source);
         // Two a page, so that paging is always exercised.
-        const from = Number(input['continuation'] ?? 0);
+        const from = Number(input.continuation ?? 0);
         return ok({
           snapshots: all.slice(from, from + 2),
           continuation: from + 2 < all.length ? String(from + 2) : null,
         });
       }
       case 'getSnapshot': {
-        const found = this.snapshots.find((s) => s.name === input['name']);
+        const found = this.snapshots.find((s) => s.name === input.name);
         if (found === undefined) {
           throw new AriusError('snapshot-not-found', 'There is no such snapshot.', 'List them.');
         }
         return ok(found);
       }
       case 'getOperation':
-        return ok(this.#poll(input['operationId'] as string));
+        return ok(this.#poll(input.operationId as string));
       default:
         throw new AriusError('not-found', `${name} is not part of the fake.`, 'Add it.');
     }
@@ -365,8 +372,8 @@ export class FakeService {
     const entry: ShardEntryDto = {
       contentHash: hash,
       chunkHash: hash,
-      originalSize: Number(blob.metadata['original_size']),
-      chunkSize: Number(blob.metadata['chunk_size']),
+      originalSize: Number(blob.metadata.original_size),
+      chunkSize: Number(blob.metadata.chunk_size),
       tier: 'cool',
     };
     this.entries.set(hash, entry);
@@ -385,7 +392,7 @@ export class FakeService {
       if (this.debris.has(contentHash)) {
         return { contentHash, outcome: 'debris' };
       }
-      const chunkSize = Number(tar.metadata['chunk_size']);
+      const chunkSize = Number(tar.metadata.chunk_size);
       const entry: ShardEntryDto = { contentHash, chunkHash: tarHash, originalSize, chunkSize, tier: 'cool' };
       this.entries.set(contentHash, entry);
       this.blobs.set(`chunks/${contentHash}`, {

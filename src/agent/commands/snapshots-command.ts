@@ -1,0 +1,45 @@
+/** `arius-agent snapshots`: all of the repository, oldest first, with the index that `--snapshot` takes. */
+
+import type { SnapshotInfo } from '../../contract/schemas.ts';
+import { type CommandContext, withSession } from '../command.ts';
+import { counted, formatBytes } from '../output/format.ts';
+import type { CommonOptions } from '../settings.ts';
+import { sourceText } from '../snapshot-selection.ts';
+
+export interface SnapshotsCommandOptions extends CommonOptions {
+  readonly source?: string;
+}
+
+interface IndexedSnapshot extends SnapshotInfo {
+  readonly index: number;
+}
+
+export async function snapshotsCommand(context: CommandContext, options: SnapshotsCommandOptions): Promise<number> {
+  await withSession(context, options, { create: undefined }, async (session) => {
+    const shown: IndexedSnapshot[] = [];
+    let index = 0;
+    for await (const snapshot of session.api.snapshots()) {
+      index++;
+      // The index counts all snapshots, so that it means the same with and without --source.
+      if (options.source === undefined || snapshot.source === options.source) {
+        shown.push({ index, ...snapshot });
+      }
+    }
+    context.output.summary(linesOf(shown), { command: 'snapshots', snapshots: shown });
+  });
+  return 0;
+}
+
+function linesOf(snapshots: readonly IndexedSnapshot[]): string[] {
+  if (snapshots.length === 0) {
+    return ['No snapshots.'];
+  }
+  return [
+    ...snapshots.map(
+      (snapshot) =>
+        `${String(snapshot.index).padStart(4)}  ${snapshot.name}  ${counted(snapshot.fileCount, 'file').padStart(15)}  ` +
+        `${formatBytes(snapshot.originalSize).padStart(10)}  ${sourceText(snapshot.source)}`,
+    ),
+    counted(snapshots.length, 'snapshot'),
+  ];
+}
