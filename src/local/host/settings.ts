@@ -6,7 +6,7 @@
 import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
-import { FUNCTION_TIMEOUT_DEFAULT_MS, QUEUE_BATCH_MESSAGES_MAX } from '../../limits.ts';
+import { FUNCTION_TIMEOUT_DEFAULT_MS, QUEUE_BATCH_MESSAGES_MAX, TIMEOUT_MS_MAX } from '../../limits.ts';
 import { parseTimeSpan } from './time-span.ts';
 
 const OVERRIDE_PREFIX = 'AzureFunctionsJobHost__';
@@ -47,7 +47,7 @@ export function readHostConfig(appDirectory: string, settings: Readonly<Record<s
   if (encoding !== 'base64' && encoding !== 'none') throw new SettingsError('messageEncoding is base64 or none');
   return {
     routePrefix: read.text('extensions.http.routePrefix', 'api').replace(/^\/+|\/+$/g, ''),
-    functionTimeoutMs: read.span('functionTimeout', FUNCTION_TIMEOUT_DEFAULT_MS),
+    functionTimeoutMs: Math.min(read.span('functionTimeout', FUNCTION_TIMEOUT_DEFAULT_MS), TIMEOUT_MS_MAX),
     logLevel: read.text('logging.logLevel.default', 'information').toLowerCase(),
     queues: {
       batchSize,
@@ -120,6 +120,7 @@ function reader(json: unknown, settings: Readonly<Record<string, string>>): Read
     span: (path, fallbackMs): number => {
       const value = raw(path);
       if (value === undefined || value === null) return fallbackMs;
+      if (value === '-1') return Number.POSITIVE_INFINITY;
       const parsed = typeof value === 'string' ? parseTimeSpan(value) : undefined;
       if (parsed !== undefined) return parsed;
       throw new SettingsError(`host.json: ${path} must be a time like "00:00:30"`);

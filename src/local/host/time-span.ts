@@ -12,10 +12,12 @@ export function parseTimeSpan(text: string): number | undefined {
   return wholeSeconds * 1000 + Math.trunc(Number(fraction.padEnd(7, '0')) / 10_000);
 }
 
+/** As .NET prints it: days and fractions only when there are any. */
 export function formatTimeSpan(milliseconds: number): string {
   const seconds = Math.trunc(milliseconds / 1000);
-  const pad = (value: number, width = 2): string => String(value).padStart(width, '0');
+  const pad = (value: number): string => String(value).padStart(2, '0');
+  const days = Math.trunc(seconds / 86_400);
   const clock = `${pad(Math.trunc(seconds / 3600) % 24)}:${pad(Math.trunc(seconds / 60) % 60)}:${pad(seconds % 60)}`;
-  const fraction = milliseconds % 1000 === 0 ? '' : `.${pad(Math.trunc(milliseconds % 1000), 3)}`;
-  return `${Math.trunc(seconds / 86_400)}.${clock}${fraction}`;
+  const fraction = milliseconds % 1000;
+  return `${days === 0 ? '' : `${days}.`}${clock}${fraction === 0 ? '' : `.${String(fraction * 10_000).padStart(7, '0')}`}`;
 }

@@ -23,15 +23,13 @@ const operation: fc.Arbitrary<Operation> = fc.oneof(
     const row = newInstance({ instanceId: name, name: 'f', version: '', input: '{"ä":1}', parent: null, now: NOW });
     return { op: 'create', row };
   }),
-  fc
-    .record({ name: instanceId, status: fc.constantFrom('Running', 'Completed', 'Suspended') })
-    .map(
-      ({ name, status }): Operation => ({
-        op: 'update',
-        instanceId: name,
-        changes: { runtimeStatus: status } as object,
-      }),
-    ),
+  fc.record({ name: instanceId, status: fc.constantFrom('Running', 'Completed', 'Suspended') }).map(
+    ({ name, status }): Operation => ({
+      op: 'update',
+      instanceId: name,
+      changes: { runtimeStatus: status } as object,
+    }),
+  ),
   fc
     .record({ name: instanceId, text: fc.string() })
     .map(({ name, text }): Operation => ({ op: 'history', instanceId: name, events: [raised(JSON.stringify(text))] })),

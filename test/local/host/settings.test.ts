@@ -47,6 +47,10 @@ describe('host.json', () => {
     });
   });
 
+  it('may have no function timeout', async () => {
+    expect((await read({ functionTimeout: '-1' })).functionTimeoutMs).toBe(2 ** 31 - 1);
+  });
+
   it('takes the hub name from the site name when it names none', async () => {
     expect((await read({}, { WEBSITE_SITE_NAME: 'site' })).durable.hubName).toBe('site');
   });
