@@ -7,6 +7,7 @@ import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { FUNCTION_TIMEOUT_DEFAULT_MS, QUEUE_BATCH_MESSAGES_MAX, TIMEOUT_MS_MAX } from '../../limits.ts';
+import type { VersionMatchStrategy } from './durable/version-match.ts';
 import { parseTimeSpan } from './time-span.ts';
 
 const OVERRIDE_PREFIX = 'AzureFunctionsJobHost__';
@@ -24,6 +25,9 @@ export interface DurableConfig {
   readonly hubName: string;
   readonly maxConcurrentActivityFunctions: number;
   readonly maxConcurrentOrchestratorFunctions: number;
+  readonly defaultVersion: string;
+  readonly versionMatchStrategy: VersionMatchStrategy;
+  readonly failOnVersionMismatch: boolean;
 }
 
 export interface HostConfig {
@@ -41,10 +45,7 @@ export class SettingsError extends Error {
 
 export function readHostConfig(appDirectory: string, settings: Readonly<Record<string, string>>): HostConfig {
   const read = reader(hostJson(appDirectory), settings);
-  const cores = availableParallelism();
   const batchSize = read.integer('extensions.queues.batchSize', 16, 1, QUEUE_BATCH_MESSAGES_MAX);
-  const encoding = read.text('extensions.queues.messageEncoding', 'base64').toLowerCase();
-  if (encoding !== 'base64' && encoding !== 'none') throw new SettingsError('messageEncoding is base64 or none');
   return {
     routePrefix: read.text('extensions.http.routePrefix', 'api').replace(/^\/+|\/+$/g, ''),
     functionTimeoutMs: Math.min(read.span('functionTimeout', FUNCTION_TIMEOUT_DEFAULT_MS), TIMEOUT_MS_MAX),
@@ -55,23 +56,22 @@ export function readHostConfig(appDirectory: string, settings: Readonly<Record<s
       maxPollingIntervalMs: read.span('extensions.queues.maxPollingInterval', 60_000),
       maxDequeueCount: read.integer('extensions.queues.maxDequeueCount', 5, 1, 100),
       visibilityTimeoutMs: read.span('extensions.queues.visibilityTimeout', 0),
-      base64: encoding === 'base64',
+      base64: read.choice('extensions.queues.messageEncoding', ['base64', 'none']) === 'base64',
     },
-    durable: {
-      hubName: read.text('extensions.durableTask.hubName', settings.WEBSITE_SITE_NAME ?? 'TestHubName'),
-      maxConcurrentActivityFunctions: read.integer(
-        'extensions.durableTask.maxConcurrentActivityFunctions',
-        10 * cores,
-        1,
-        10_000,
-      ),
-      maxConcurrentOrchestratorFunctions: read.integer(
-        'extensions.durableTask.maxConcurrentOrchestratorFunctions',
-        10 * cores,
-        1,
-        10_000,
-      ),
-    },
+    durable: durableConfig(read, settings),
+  };
+}
+
+function durableConfig(read: Reader, settings: Readonly<Record<string, string>>): DurableConfig {
+  const path = (name: string): string => `extensions.durableTask.${name}`;
+  const limit = (name: string): number => read.integer(path(name), 10 * availableParallelism(), 1, 10_000);
+  return {
+    hubName: read.text(path('hubName'), settings.WEBSITE_SITE_NAME ?? 'TestHubName'),
+    maxConcurrentActivityFunctions: limit('maxConcurrentActivityFunctions'),
+    maxConcurrentOrchestratorFunctions: limit('maxConcurrentOrchestratorFunctions'),
+    defaultVersion: read.text(path('defaultVersion'), ''),
+    versionMatchStrategy: read.choice(path('versionMatchStrategy'), ['currentorolder', 'strict', 'none']),
+    failOnVersionMismatch: read.choice(path('versionFailureStrategy'), ['reject', 'fail']) === 'fail',
   };
 }
 
@@ -96,6 +96,8 @@ interface Reader {
   text(path: string, fallback: string): string;
   integer(path: string, fallback: number, min: number, max: number): number;
   span(path: string, fallbackMs: number): number;
+  /** In any case; the first is the default. */
+  choice<T extends string>(path: string, choices: readonly [T, ...T[]]): T;
 }
 
 function reader(json: unknown, settings: Readonly<Record<string, string>>): Reader {
@@ -111,6 +113,12 @@ function reader(json: unknown, settings: Readonly<Record<string, string>>): Read
       const value = raw(path) ?? fallback;
       if (typeof value !== 'string') throw new SettingsError(`host.json: ${path} must be a text`);
       return replaceSettings(value, settings);
+    },
+    choice: (path, choices) => {
+      const value = String(raw(path) ?? choices[0]).toLowerCase();
+      const found = choices.find((choice) => choice === value);
+      if (found === undefined) throw new SettingsError(`host.json: ${path} must be one of ${choices.join(', ')}`);
+      return found;
     },
     integer: (path, fallback, min, max): number => {
       const value = Number(raw(path) ?? fallback);

@@ -58,7 +58,7 @@ describe('host.json', () => {
   it.each([
     [{ functionTimeout: 5 }, 'functionTimeout must be a time'],
     [{ extensions: { queues: { batchSize: 33 } } }, 'batchSize must be a whole number from 1 to 32'],
-    [{ extensions: { queues: { messageEncoding: 'utf8' } } }, 'messageEncoding'],
+    [{ extensions: { queues: { messageEncoding: 'utf8' } } }, 'messageEncoding must be one of base64, none'],
     [{ extensions: { durableTask: { hubName: 7 } } }, 'hubName must be a text'],
     [{ extensions: { durableTask: { hubName: '%NOPE%' } } }, 'there is no setting NOPE'],
     ['{', 'cannot be read'],

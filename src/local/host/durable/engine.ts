@@ -17,12 +17,14 @@ import type { CommitKind, Hub } from './hub.ts';
 import {
   type ActivityTask,
   type InstanceRecord,
+  type InstanceRow,
   isFinished,
   type Message,
   type Operation,
   type RuntimeStatus,
 } from './hub-state.ts';
 import { newInstance, startEvent, type TransactionParts, transactionOf } from './transaction.ts';
+import { mayRun } from './version-match.ts';
 
 export type StartResult =
   | { readonly kind: 'started'; readonly instanceId: string }
@@ -55,7 +57,13 @@ export class Engine {
     const isKnown = (kind: 'activity' | 'child', name: string): boolean =>
       this.#isFunction(name, kind === 'activity' ? 'activityTrigger' : 'orchestrationTrigger');
     this.#episodes = { registry, invoker, replayOptions: { strict, shortTimerMaxMs, timerLegMs, isKnown } };
-    this.#transactions = { state: hub.state, strict, newMessage: (...parts): Message => this.#newMessage(...parts) };
+    const { defaultVersion } = config;
+    this.#transactions = {
+      state: hub.state,
+      strict,
+      defaultVersion,
+      newMessage: (...parts): Message => this.#newMessage(...parts),
+    };
     this.#activityLimit = pLimit(config.maxConcurrentActivityFunctions);
     this.#episodeLimit = pLimit(config.maxConcurrentOrchestratorFunctions);
   }
@@ -94,7 +102,8 @@ export class Engine {
       return isRace ? { kind: 'started', instanceId: id } : { kind: 'exists', status: existing.runtimeStatus };
     }
     const now = new Date().toISOString();
-    const row = newInstance({ instanceId: id, name, version, input, parent: null, now });
+    const { defaultVersion } = this.#options.config;
+    const row = newInstance({ instanceId: id, name, version: version || defaultVersion, input, parent: null, now });
     const message = this.#newMessage(id, row.executionId, startEvent(row, now));
     await this.#commit('client', [
       { op: 'create', row },
@@ -148,6 +157,7 @@ export class Engine {
     if (this.#stopped || this.#active.has(instanceId)) return;
     const record = this.state.instances.get(instanceId);
     if (record === undefined || visibleMessages(record).length === 0) return;
+    if (!this.#mayRun(record)) return;
     this.#active.add(instanceId);
     this.#episodeLimit(() => this.#episode(instanceId)).then(
       () => {
@@ -199,7 +209,24 @@ export class Engine {
       this.#later(Date.now() + this.#hooks.openTasksAfterEndMs, () => this.#failIfStillOpen(record, executionId));
       return;
     }
-    const message = 'The orchestrator has returned and left tasks open: the instance would stay Running in Azure.';
+    this.#fail(row, 'The orchestrator has returned and left tasks open: the instance would stay Running in Azure.');
+  }
+
+  /** What is newer than this host waits for one that is as new, or fails, as host.json says. */
+  #mayRun(record: InstanceRecord): boolean {
+    const { row } = record;
+    const { defaultVersion, versionMatchStrategy, failOnVersionMismatch } = this.#options.config;
+    if (mayRun(row.version, defaultVersion, versionMatchStrategy)) return true;
+    if (failOnVersionMismatch) {
+      this.#fail(row, `The instance has version '${row.version}', this host '${defaultVersion}'.`);
+    } else {
+      const details = { function: row.name, instanceId: row.instanceId };
+      this.#options.log.warn(`The instance waits for a host of version ${row.version}.`, details);
+    }
+    return false;
+  }
+
+  #fail(row: InstanceRow, message: string): void {
     const episode: Episode = { consumed: [], newEvents: [], result: failedResult(message), customStatus: undefined };
     this.#inBackground(this.#commit('episode', transactionOf(row, episode, this.#transactions)));
   }

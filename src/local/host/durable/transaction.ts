@@ -10,6 +10,8 @@ import type { Decision } from './replay.ts';
 export interface TransactionParts {
   readonly state: HubState;
   readonly strict: boolean;
+  /** Of sub-orchestrations that are started without a version. */
+  readonly defaultVersion: string;
   newMessage(instanceId: string, executionId: string | null, event: HistoryEvent, visibleAt?: number): Message;
 }
 
@@ -197,7 +199,14 @@ function startChild(
     const failure = terminatedChild(`An Orchestration instance with the status ${status} already exists.`);
     return [tellParent(parent, { status: 'Failed', code: 3, output: '', failure }, now, parts)];
   }
-  const child = newInstance({ instanceId, name, version, input: jsonText(input), parent, now });
+  const child = newInstance({
+    instanceId,
+    name,
+    version: version || parts.defaultVersion,
+    input: jsonText(input),
+    parent,
+    now,
+  });
   const start = parts.newMessage(instanceId, child.executionId, startEvent(child, now));
   return [
     { op: 'create', row: child },

@@ -251,3 +251,9 @@ df.app.orchestration('changed', function* (context) {
   yield context.df.waitForExternalEvent('go');
   return 'done';
 });
+
+df.app.orchestration('version', function* (context) {
+  const isChild = context.df.parentInstanceId !== null && context.df.parentInstanceId !== undefined;
+  if (isChild) return context.df.version;
+  return { own: context.df.version, child: (yield context.df.callSubOrchestrator('version', {})) as unknown };
+});
