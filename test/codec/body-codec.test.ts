@@ -52,7 +52,7 @@ describe('published bodies', () => {
       nonce0Hex: string;
       blobBase64: string;
     }[],
-  )('AR-53 CS-28 chunks-gcm: $name', async (vector) => {
+  )('AR-53, CS-28: chunks-gcm, $name', async (vector) => {
     const passphrase = new Passphrase(vector.passphrase);
     const plain = await decodedAllWays(createBodyCodec(passphrase), base64(vector.blobBase64));
     expect(plain.length).toBe(vector.plaintextLength);
@@ -74,7 +74,7 @@ describe('published bodies', () => {
       plaintextBase64: string;
       blobBase64: string;
     }[],
-  )('AR-53 CS-29 chunks-cbc-legacy: $name', async (vector) => {
+  )('AR-53, CS-29: chunks-cbc-legacy, $name', async (vector) => {
     const passphrase = new Passphrase(vector.passphrase);
     const plain = await decodedAllWays(createBodyCodec(passphrase), base64(vector.blobBase64));
     expect(plain.toString('base64')).toBe(vector.plaintextBase64);
@@ -89,7 +89,7 @@ describe('published bodies', () => {
       blobBase64: string;
       gzipLegacyBlobBase64: string;
     }[],
-  )('CS-29 chunks-plaintext: $name', async (vector) => {
+  )('CS-29: chunks-plaintext, $name', async (vector) => {
     for (const body of [vector.blobBase64, vector.gzipLegacyBlobBase64]) {
       const plain = await decodedAllWays(plainCodec, base64(body));
       expect(plain.toString('base64')).toBe(vector.plaintextBase64);
@@ -98,7 +98,7 @@ describe('published bodies', () => {
   });
 
   it.each(vectors('negative.json').cases as { name: string; passphrase: string; reason: string; blobBase64: string }[])(
-    'AR-56 AR-57 negative: $name ($reason)',
+    'AR-56, AR-57: negative, $name ($reason)',
     async (vector) => {
       await rejectedAllWays(createBodyCodec(passphraseOf(vector.passphrase)), base64(vector.blobBase64));
     },
@@ -131,6 +131,13 @@ describe('encode and decode', () => {
       }),
       { numRuns: 60 },
     );
+  });
+
+  it('CS-28: gzip bodies are read, plain and sealed over several records', async () => {
+    const content = generated('gzip', 200_000);
+    const sealed = await sealBuffer(gzipSync(content), new Passphrase('correct horse'));
+    expect(Buffer.compare(await decodedAllWays(plainCodec, gzipSync(content)), content)).toBe(0);
+    expect(Buffer.compare(await decodedAllWays(sealedCodec, sealed), content)).toBe(0);
   });
 
   it('let a limit be met exactly and never exceeded', async () => {
@@ -223,7 +230,7 @@ describe('streams', () => {
     }
   });
 
-  it('release their source when the reader stops early', async () => {
+  it('CS-09: release their source when the reader stops early', async () => {
     const noise = generated('noise', 1_000_000);
     for (const codec of [plainCodec, sealedCodec]) {
       const decoding = watched(inPieces(await codec.encode(noise), 10_000));

@@ -69,16 +69,16 @@ published.push(
 );
 const legacy = bodiesOf('chunks-cbc-legacy.json');
 
-describe('invariant 11: a damaged body is an error or the same bytes', () => {
-  it.each(published)('AR-56 AR-57: $name, cut', async (vector) => {
+describe('a damaged body is an error or the same bytes', () => {
+  it.each(published)('AR-56, AR-57: $name, cut', async (vector) => {
     expect(await violations(vector, cuts(vector.body))).toEqual([]);
   });
 
-  it.each(published)('AR-56 AR-57: $name, flipped', async (vector) => {
+  it.each(published)('AR-56, AR-57: $name, flipped', async (vector) => {
     expect(await violations(vector, flips(vector.body, vector.passphrase !== null))).toEqual([]);
   });
 
-  it('AR-56: every bit of a sealed header', async () => {
+  it('invariant 11: every bit of a sealed header', async () => {
     const frame = base64(vectors('chunks-gcm.json').cases[0].frameBase64);
     const header = { salt: Buffer.alloc(16, 7), baseNonce: Buffer.alloc(12, 9), iterationCount: 1 };
     const body = Buffer.from(await sealBuffer(frame, new Passphrase('p'), header));
@@ -95,7 +95,7 @@ describe('invariant 11: a damaged body is an error or the same bytes', () => {
   });
 
   // Salted__ has no integrity of its own. These bodies hold because of what is inside: gzip with its checksum and size.
-  it.each(legacy)('$name, cut and flipped', async (vector) => {
+  it.each(legacy)('invariant 11: $name, cut and flipped', async (vector) => {
     expect(await violations(vector, [...cuts(vector.body), ...flips(vector.body, false)])).toEqual([]);
   });
 });

@@ -30,7 +30,7 @@ describe('content types', () => {
     ['filetree', 'application/aes256gcm+zstd', 'application/zstd'],
     ['snapshot', 'application/aes256gcm+zstd', 'application/zstd'],
     ['shard', 'application/aes256gcm+zstd', 'application/zstd'],
-  ])('of a %s are exactly the format’s', (kind, sealed, plain) => {
+  ])('CS-14, CS-15: of a %s are exactly the format’s', (kind, sealed, plain) => {
     expect(contentTypeOf(kind, true)).toBe(sealed);
     expect(contentTypeOf(kind, false)).toBe(plain);
   });

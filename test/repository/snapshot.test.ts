@@ -38,7 +38,7 @@ describe('the published snapshots', () => {
       blobBase64: string;
       plaintextRepositoryBlobBase64: string;
     }[],
-  )('SN-07 $blob', async (vector) => {
+  )('SN-07: $blob', async (vector) => {
     const snapshot = parseSnapshot(Buffer.from(vector.json));
     expect(jsonOf(snapshot)).toBe(vector.json);
     expect(`snapshots/${snapshotNameOf(snapshot.timestampTicks)}`).toBe(vector.blob);
@@ -126,7 +126,7 @@ describe('a snapshot', () => {
 });
 
 describe('snapshot names', () => {
-  it('SN-08 SN-09: come back to the millisecond, in the order of time', () => {
+  it('SN-09: come back to the millisecond, in the order of time', () => {
     const ticks = fc.bigInt({ min: 0n, max: parseTimestamp('9999-12-31T23:59:59Z') });
     fc.assert(
       fc.property(ticks, ticks, (a, b) => {
@@ -156,7 +156,7 @@ describe('snapshot names', () => {
 describe('which snapshot is meant', () => {
   const names: string[] = file.resolution.names;
 
-  it('SN-11 SN-14: latest is the newest, and of none there is none', () => {
+  it('SN-14: latest is the newest, and of none there is none', () => {
     expect(resolveSnapshotName(names, 'latest')).toBe(names[3]);
     expect(resolveSnapshotName([], 'latest')).toBeUndefined();
     expect(resolveSnapshotName([], '1')).toBeUndefined();
