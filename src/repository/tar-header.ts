@@ -2,7 +2,8 @@ import { AriusError } from '../errors.ts';
 
 /**
  * The 512-byte header blocks of a tar (POSIX ustar and pax). What is written is reproducible: fixed times, modes and
- * owners. What is read is checked: a block whose checksum does not hold is not a header.
+ * owners. What is read is checked: a block whose checksum does not hold is not a header. We parse them ourselves because
+ * the library at hand takes a tar that is cut off between two members for a complete one.
  */
 
 export const TAR_BLOCK_BYTES = 512;
