@@ -102,6 +102,18 @@ describe('countingStorage', () => {
     expect(counting.counts()).toEqual({ ...NONE, 'blob-write': 3, 'table-write': 6, 'table-read': 2, queue: 4 });
   });
 
+  it('tells an observer of each request when it is made', async () => {
+    const observed: string[] = [];
+    const { storage } = countingStorage(new MemoryStorage(), (requestClass) => {
+      observed.push(requestClass);
+    });
+    const container = storage.container('photos');
+    await container.createIfMissing();
+    await container.write('a', bytes('x'), ABSENT);
+    await (await container.expiringAt(inAMinute())).head('a');
+    expect(observed).toEqual(['blob-write', 'blob-write', 'blob-head']);
+  });
+
   it('hands out copies of its counts', async () => {
     const counting = countingStorage(new MemoryStorage());
     const before = counting.counts();

@@ -14,6 +14,7 @@ import { createHash } from 'node:crypto';
 import { fstatSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { buffer } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { BlobBody } from '../../src/storage/memory/blob-body.ts';
@@ -158,17 +159,17 @@ function writePieces(response: ServerResponse, pieces: Iterator<Uint8Array>): vo
 
 /** One buffer of its own: the pieces of a socket are views on buffers many times their size. */
 async function readBytes(message: IncomingMessage): Promise<Uint8Array> {
-  const pieces: Uint8Array[] = [];
-  for await (const piece of message) {
-    pieces.push(piece);
+  const announced = message.headers['content-length'];
+  if (announced === undefined) {
+    return new Uint8Array(await buffer(message));
   }
-  const bytes = new Uint8Array(pieces.reduce((sum, piece) => sum + piece.byteLength, 0));
+  const bytes = new Uint8Array(Number(announced));
   let offset = 0;
-  for (const piece of pieces) {
+  for await (const piece of message as AsyncIterable<Uint8Array>) {
     bytes.set(piece, offset);
     offset += piece.byteLength;
   }
-  if (message.headers['content-length'] !== undefined && offset !== Number(message.headers['content-length'])) {
+  if (offset !== bytes.byteLength) {
     throw new Error('A request body was cut off');
   }
   return bytes;
