@@ -116,7 +116,7 @@ export class Archive {
 
   /** A body without sentinel. */
   async uploadDebris(hash: ContentHash | ChunkHash): Promise<void> {
-    const options = { condition: { absent: true }, contentType: 'application/octet-stream' } as const;
+    const options = { condition: { absent: true }, contentType: 'application/octet-stream', tier: 'cold' } as const;
     await this.container.write(chunkBlobName(hash), Buffer.from('half a body'), options);
   }
 
