@@ -77,17 +77,20 @@ describe('the published tar bundles', () => {
 });
 
 describe('TarBundleWriter', () => {
-  it('TB-01 TB-04: gives back any members in order, and counts them; the hash is over the whole tar', async () => {
+  it('TB-01, TB-04: gives back any members in order, and counts them; the hash is over the whole tar', async () => {
     const bytes = fc.oneof(
       fc.uint8Array({ maxLength: 2000 }),
-      fc.constantFrom(0, 511, 512, 513, 70_000).map((length) => Buffer.alloc(length, 'x')),
+      fc.constantFrom(0, 511, 512, 513, 5000).map((length) => Buffer.alloc(length, 'x')),
     );
     await fc.assert(
-      fc.asyncProperty(fc.array(bytes), fc.integer({ min: 1, max: 3000 }), async (contents, pieceBytes) => {
+      fc.asyncProperty(fc.array(bytes), fc.integer({ min: 40, max: 3000 }), async (contents, pieceBytes) => {
         const members = contents.map(member);
         const bundle = await written(members);
         expect(bundle.length % 512).toBe(0);
-        expect(await readAll(bundle, pieceBytes)).toEqual(members);
+        const read = await readAll(bundle, pieceBytes);
+        expect(read.map((each) => each.contentHash)).toEqual(members.map((each) => each.contentHash));
+        // Of what was read, not of the name: each member's bytes are those of its own name.
+        expect(read.every((each) => hasher.contentHash(each.bytes) === each.contentHash)).toBe(true);
         const running = hasher.start();
         running.update(bundle);
         expect(running.digest()).toBe(hasher.chunkHash(bundle));
