@@ -17,7 +17,7 @@ const size = z.int().min(0);
 const time = z.iso.datetime({ offset: true });
 /** The upload tiers an agent may choose; `archive` is refused until restore from it exists. */
 export const uploadTier = z.enum(['hot', 'cool', 'cold']);
-export const accessTier = z.enum(['hot', 'cool', 'cold', 'archive']);
+const accessTier = z.enum(['hot', 'cool', 'cold', 'archive']);
 
 /** A container name of Azure (3 to 63 characters), so that one repository is one container. */
 export const repositoryName = z
@@ -32,10 +32,10 @@ export const sourceName = z
   .min(1)
   .max(1024)
   .regex(/^[^\p{Cc}]*$/u, 'control characters are not allowed');
-export const runId = z.uuid();
+const runId = z.uuid();
 /** Leaf name of a snapshot blob, e.g. `2026-03-22T150000.000Z`. */
-export const snapshotName = z.string().regex(/^\d{4}-\d{2}-\d{2}T\d{6}\.\d{3}Z$/, 'expected a snapshot name');
-export const operationId = z.string().regex(/^[0-9a-z-]{1,120}$/, 'expected the id of an operation');
+const snapshotName = z.string().regex(/^\d{4}-\d{2}-\d{2}T\d{6}\.\d{3}Z$/, 'expected a snapshot name');
+const operationId = z.string().regex(/^[0-9a-z-]{1,120}$/, 'expected the id of an operation');
 
 /** What may stand in a path, by the name the route template gives it. */
 export const pathParameters = { repository: repositoryName, runId, hash, name: snapshotName, operationId } as const;
@@ -140,7 +140,7 @@ export const lookupResponse = z.object({ known: z.array(shardEntry), missing: z.
 // --- Grants ---------------------------------------------------------------------------------------------------------
 
 /** `chunks/{hash}`, `filetrees/{hash}`; nothing else is ever granted to an agent by name. */
-export const grantName = z
+const grantName = z
   .string()
   .regex(/^(?:chunks|filetrees)\/[0-9a-f]{64}$/, 'expected chunks/{hash} or filetrees/{hash}');
 
@@ -150,7 +150,7 @@ export const grantRequest = z.strictObject({
   names: z.array(grantName).min(1).max(NAMES_PER_GRANT_MAX),
 });
 
-export const grant = z.object({ name: z.string(), url: z.url(), expiresAt: time });
+const grant = z.object({ name: z.string(), url: z.url(), expiresAt: time });
 export const grantResponse = z.object({ grants: z.array(grant) });
 
 /** For a body above 256 MiB: where its blocks may be staged, or that it is not needed. */
@@ -213,7 +213,7 @@ export const commitChunkRequest = z.strictObject({
 
 // --- Operations -----------------------------------------------------------------------------------------------------
 
-export const operationState = z.enum(['waiting', 'running', 'succeeded', 'failed']);
+const operationState = z.enum(['waiting', 'running', 'succeeded', 'failed']);
 
 export const operation = z.object({
   operationId: z.string(),
@@ -253,7 +253,6 @@ export const snapshotList = z.object({
 
 export const openApi = z.record(z.string(), z.unknown());
 
-export type Health = z.infer<typeof health>;
 export type CreateRepositoryRequest = z.infer<typeof createRepositoryRequest>;
 export type AdoptRepositoryRequest = z.infer<typeof adoptRepositoryRequest>;
 export type RepositoryInfo = z.infer<typeof repository>;
@@ -265,7 +264,6 @@ export type ShardEntryDto = z.infer<typeof shardEntry>;
 export type LookupRequest = z.infer<typeof lookupRequest>;
 export type LookupResponse = z.infer<typeof lookupResponse>;
 export type GrantRequest = z.infer<typeof grantRequest>;
-export type Grant = z.infer<typeof grant>;
 export type GrantResponse = z.infer<typeof grantResponse>;
 export type StagingGrantRequest = z.infer<typeof stagingGrantRequest>;
 export type StagingGrantResponse = z.infer<typeof stagingGrantResponse>;

@@ -27,7 +27,7 @@ export interface Taker {
 }
 
 /** Occurs when a step of an earlier attempt wakes after the job was taken again, or has ended. */
-export class AttemptOverError extends Error {
+class AttemptOverError extends Error {
   constructor(job: JobRef) {
     super(`Attempt ${job.attempt} at ${job.operationId} of ${job.repository} is over`);
     this.name = 'AttemptOverError';

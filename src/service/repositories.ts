@@ -25,7 +25,7 @@ import { repositoryNotFound } from './refusals.ts';
 import type { RepositoryKind, RepositoryState, RepositoryStates, UploadTier } from './repository-states.ts';
 import { namingBlob, storedBytesMax } from './stored-bodies.ts';
 
-export const DEFAULT_TIER: UploadTier = 'cool';
+const DEFAULT_TIER: UploadTier = 'cool';
 
 /** What is sealed to prove a passphrase. Its text has no meaning; that it opens has. */
 const PROOF_TEXT = 'This repository is sealed with the passphrase that opens this text.';

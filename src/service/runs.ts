@@ -24,7 +24,7 @@ export interface RunParts {
   readonly jobs: JobQueue;
 }
 
-export function completionOperationId(runId: string): string {
+function completionOperationId(runId: string): string {
   return `complete-${runId}`;
 }
 

@@ -60,7 +60,7 @@ function readShardEntryCount(environment: Environment, storage: StorageSettings)
   return count;
 }
 
-export function isEmulator(storage: StorageSettings): boolean {
+function isEmulator(storage: StorageSettings): boolean {
   return (
     'connectionString' in storage &&
     /(?:^|;)\s*(?:UseDevelopmentStorage=true|AccountName=devstoreaccount1)\s*(?:;|$)/i.test(storage.connectionString)

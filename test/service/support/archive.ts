@@ -18,7 +18,7 @@ import type { AccessTier, BlobContainer } from '../../../src/storage/ports.ts';
 import { collected } from '../../support/bytes.ts';
 
 /** A clock that stands still until a test moves it. */
-export class TestClock {
+class TestClock {
   #now = Date.parse('2026-05-01T12:00:00.000Z');
 
   now(): Date {
