@@ -6,6 +6,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { HOST_START_LIMIT_MS, STOP_LIMIT_MS } from '../limits.ts';
 import type { ChildMessage, StartMessage, StopMessage } from './host/parent-link.ts';
+import { Redactor } from './host/redactor.ts';
 
 /** What a child needs of our environment; anything else, secrets above all, stays here. */
 const INHERITED =
@@ -52,7 +53,9 @@ export async function startHostProcess(options: HostProcessOptions): Promise<Hos
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
   });
-  const lastLines = forwardOutput(child, options.onOutput?.bind(options));
+  const redactor = new Redactor();
+  for (const secret of Object.values(options.secrets ?? {})) redactor.add(secret);
+  const lastLines = forwardOutput(child, redactor, options.onOutput?.bind(options));
   const exited = new Promise<number | null>((resolve) => {
     child.once('exit', (code) => resolve(code));
     child.once('error', () => resolve(null));
@@ -109,11 +112,17 @@ async function untilReady(
 }
 
 /** Returns the list of the newest lines, which goes on being filled. */
-function forwardOutput(child: ChildProcess, onOutput: ((line: string) => void) | undefined): readonly string[] {
+function forwardOutput(
+  child: ChildProcess,
+  redactor: Redactor,
+  onOutput: ((line: string) => void) | undefined,
+): readonly string[] {
   const kept: string[] = [];
   for (const stream of [child.stdout, child.stderr]) {
     if (stream === null) continue;
-    createInterface({ input: stream }).on('line', (line) => {
+    createInterface({ input: stream }).on('line', (raw) => {
+      // The host's own records are clean; what the app prints itself is not.
+      const line = redactor.redact(raw);
       kept.push(line);
       if (kept.length > OUTPUT_LINES_KEPT) kept.shift();
       onOutput?.(line);

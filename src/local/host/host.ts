@@ -5,15 +5,13 @@
 
 import { randomBytes } from 'node:crypto';
 import { REQUEST_BODY_DEFAULT_BYTES_MAX, STOP_GRACE_MS } from '../../limits.ts';
-import { handleAdminRequest } from './admin-api.ts';
 import { checkApp } from './app-check.ts';
 import { installCoreModule } from './core-module.ts';
-import { handleClientApi } from './durable/client-api.ts';
+import { dispatcher } from './dispatcher.ts';
 import { clientBinding } from './durable/client-binding.ts';
 import { Engine } from './durable/engine.ts';
 import { Hub } from './durable/hub.ts';
-import { type HttpAnswer, type HttpRequest, HttpServer } from './http-server.ts';
-import { handleFunctionRequest, keyOf } from './http-trigger.ts';
+import { HttpServer } from './http-server.ts';
 import { claimHub } from './hub-claim.ts';
 import { Invoker } from './invocation.ts';
 import { KeyStore } from './keys.ts';
@@ -79,22 +77,8 @@ export async function startHost(options: HostOptions): Promise<Host> {
   const queues = await queueTriggers({ registry, invoker, log, config: config.queues });
   const routes = new RouteTable(registry, config.routePrefix);
 
-  const answer = async (request: HttpRequest): Promise<HttpAnswer> => {
-    const path = decodedPath(request.url.pathname);
-    if (path === undefined) return { status: 400 };
-    const api = { engine, hubName, key: keys.durableKey };
-    if (path[0] === 'admin') return await handleAdminRequest(request, path.slice(1), { keys, timers });
-    if (path[0] === 'runtime' && path[1] === 'rpc' && path[3] === 'durabletask') {
-      return path[2] === rpcToken ? await handleClientApi(request, path.slice(4), api) : { status: 404 };
-    }
-    if (path[0] === 'runtime' && path[1] === 'webhooks' && path[2] === 'durabletask') {
-      if (!keys.allowsDurable(keyOf(request))) return { status: 401 };
-      return await handleClientApi(request, path.slice(3), api);
-    }
-    if (request.url.pathname === '/') return { status: 204 };
-    return await handleFunctionRequest(request, { routes, keys, invoker, log });
-  };
-  server.handleWith(answer);
+  const api = { engine, hubName, key: keys.durableKey };
+  server.handleWith(dispatcher({ api, rpcToken, keys, timers, functions: { routes, keys, invoker, log } }));
   engine.resume();
   timers.start();
   queues?.start();
@@ -129,14 +113,6 @@ async function queueTriggers(parts: QueueParts): Promise<QueueTriggers | undefin
 function die(log: HostLog, error: unknown): never {
   log.error('The journal could not be written; the host ends', error);
   process.exit(1);
-}
-
-function decodedPath(pathname: string): string[] | undefined {
-  try {
-    return pathname.replace(/^\/+/, '').split('/').map(decodeURIComponent);
-  } catch {
-    return undefined;
-  }
 }
 
 function delay(milliseconds: number): Promise<void> {

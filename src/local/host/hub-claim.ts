@@ -9,7 +9,7 @@ import { STOP_LIMIT_MS } from '../../limits.ts';
 import { ProcessLock } from '../process-lock.ts';
 
 /** Another host works in this state directory; this one does not start. */
-export class HubInUseError extends Error {
+class HubInUseError extends Error {
   override readonly name = 'HubInUseError';
 }
 

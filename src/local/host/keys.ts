@@ -61,7 +61,8 @@ export class KeyStore {
   }
 }
 
-function matches(given: string | undefined, accepted: readonly (string | undefined)[]): boolean {
+/** Takes the same time wherever the texts differ. */
+export function matches(given: string | undefined, accepted: readonly (string | undefined)[]): boolean {
   if (given === undefined) return false;
   const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
   let found = false;

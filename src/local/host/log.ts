@@ -3,9 +3,8 @@
  * URL or connection string, never appear in a record.
  */
 
-const KEY_PARAMETERS = /\b(sig|code|AccountKey|SharedAccessSignature)=[^&;\s"']+/gi;
-/** Shorter secrets would mask ordinary words; the host's own keys are far longer. */
-const SECRET_LENGTH_MIN = 6;
+import { Redactor } from './redactor.ts';
+
 const LEVELS = ['trace', 'debug', 'information', 'warning', 'error', 'critical', 'none'];
 
 export interface LogDetails {
@@ -16,7 +15,7 @@ export interface LogDetails {
 }
 
 export class HostLog {
-  readonly #secrets = new Set<string>();
+  readonly #redactor = new Redactor();
   readonly #minimumLevel: number;
   readonly #write: (line: string) => void;
 
@@ -26,12 +25,12 @@ export class HostLog {
   }
 
   addSecret(secret: string): void {
-    if (secret.length >= SECRET_LENGTH_MIN) this.#secrets.add(secret);
+    this.#redactor.add(secret);
   }
 
   write(level: string, message: string, details: LogDetails = {}): void {
     if (LEVELS.indexOf(level) < this.#minimumLevel) return;
-    const record = { time: new Date().toISOString(), level, ...details, message: this.redact(message) };
+    const record = { time: new Date().toISOString(), level, ...details, message: this.#redactor.redact(message) };
     this.#write(`${JSON.stringify(record)}\n`);
   }
 
@@ -46,11 +45,5 @@ export class HostLog {
   error(message: string, error: unknown, details?: LogDetails): void {
     const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
     this.write('error', `${message}: ${text}`, details);
-  }
-
-  redact(text: string): string {
-    let redacted = text.replace(KEY_PARAMETERS, '$1=***');
-    for (const secret of this.#secrets) redacted = redacted.replaceAll(secret, '***');
-    return redacted;
   }
 }

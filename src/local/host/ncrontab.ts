@@ -15,7 +15,7 @@ export interface Schedule {
 }
 
 /** The text is no schedule; the app does not start. */
-export class ScheduleError extends Error {
+class ScheduleError extends Error {
   override readonly name = 'ScheduleError';
 }
 

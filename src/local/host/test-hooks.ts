@@ -3,9 +3,9 @@
  *
  * - `LOCAL_HOST_DUPLICATE_ACTIVITIES=0.3`    run an activity twice with this probability …
  * - `LOCAL_HOST_DUPLICATE_DELAY_MS=200`      … the second time this long after the first has ended (0: side by side)
- * - `LOCAL_HOST_CRASH=before:17`             kill -9 itself before or after the 17th commit; with a third part only
- *                                            commits of that kind count (`after:3:activity`; client, episode, activity,
- *                                            timer)
+ * - `LOCAL_HOST_CRASH=before:17`             kill -9 itself before or after the 17th commit of client, episode or
+ *                                            activity; with a third part only commits of that kind count
+ *                                            (`after:3:activity`; `timer` for the notes of timer triggers)
  * - `LOCAL_HOST_RACY_STARTS_MS=2000`         a start with the id of an instance younger than this answers 202 and its
  *                                            input is lost, as in the real engine's race
  * - `LOCAL_HOST_DELAY_MESSAGES=0.2:100`      hold back a message with this probability for this many milliseconds
@@ -78,7 +78,8 @@ export class TestHooks {
   /** Dies here when this is the commit to die at; `flush` first makes an "after" true. */
   atCommit(phase: Phase, kind: CommitKind, flush?: () => void): void {
     if (this.#crash === undefined || this.#crash.phase !== phase) return;
-    if (this.#crash.kind !== undefined && this.#crash.kind !== kind) return;
+    const { kind: wanted } = this.#crash;
+    if (wanted === undefined ? kind === 'timer' : kind !== wanted) return;
     this.#commits[phase] += 1;
     if (this.#commits[phase] !== this.#crash.count) return;
     flush?.();

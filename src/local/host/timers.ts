@@ -14,6 +14,8 @@ import type { FunctionRegistry, RegisteredFunction } from './registry.ts';
 import { replaceSettings } from './settings.ts';
 
 const MONITORED_INTERVAL_MS_MIN = 60_000;
+/** .NET's default time: the timer has not fired yet. */
+const NEVER = '0001-01-01T00:00:00';
 
 interface Timer {
   readonly target: RegisteredFunction;
@@ -56,7 +58,7 @@ export class TimerTriggers {
       const status = this.#statusOf(timer);
       if (status !== undefined && Date.parse(status.next) <= now) this.#due(timer, true);
       else if (timer.target.trigger.runOnStartup === true) this.#due(timer, false);
-      else this.#arm(timer, status === undefined ? timer.schedule.next(new Date(now)) : new Date(status.next));
+      else this.#await(timer, status);
     }
   }
 
@@ -75,6 +77,16 @@ export class TimerTriggers {
     if (!timer.isMonitored) return undefined;
     const status = this.#parts.hub.state.timers.get(timer.target.name);
     return status?.expression === timer.expression ? status : undefined;
+  }
+
+  /** A new timer's next time is noted at once: if the host is down then, the timer is past due at the next start. */
+  #await(timer: Timer, status: ScheduleStatus | undefined): void {
+    const next = status === undefined ? timer.schedule.next(new Date()) : new Date(status.next);
+    const { log } = this.#parts;
+    if (status === undefined) {
+      this.#remember(timer, null, next).catch((error: unknown) => log.error('The timer was not noted', error));
+    }
+    this.#arm(timer, next);
   }
 
   #arm(timer: Timer, at: Date): void {
@@ -106,7 +118,7 @@ export class TimerTriggers {
     const input = {
       Schedule: { AdjustForDST: true },
       ScheduleStatus: status && {
-        Last: status.last ?? status.next,
+        Last: status.last ?? NEVER,
         Next: status.next,
         LastUpdated: status.lastUpdated,
       },
@@ -123,11 +135,11 @@ export class TimerTriggers {
     this.#arm(timer, next);
   }
 
-  async #remember(timer: Timer, last: Date, next: Date): Promise<void> {
+  async #remember(timer: Timer, last: Date | null, next: Date): Promise<void> {
     if (!timer.isMonitored) return;
     const status = {
       expression: timer.expression,
-      last: last.toISOString(),
+      last: last?.toISOString() ?? null,
       next: next.toISOString(),
       lastUpdated: new Date().toISOString(),
     };

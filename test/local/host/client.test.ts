@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Sample, startSampleForFile, until } from './harness.ts';
+import { type Sample, START_LIMIT_MS, startSampleForFile, until } from './harness.ts';
 
 const BASE = '/runtime/webhooks/durabletask';
 let sample: Sample;
 beforeAll(async () => {
   sample = await startSampleForFile();
-});
+}, START_LIMIT_MS);
 afterAll(async () => await sample.host.stop());
 
 /** The HTTP API with the master key. */

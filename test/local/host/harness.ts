@@ -7,7 +7,10 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach } from 'vitest';
 import { type HostProcess, startHostProcess } from '../../../src/local/host-process.ts';
 
-export const SAMPLE_APP = fileURLToPath(new URL('./sample-app', import.meta.url));
+const SAMPLE_APP = fileURLToPath(new URL('./sample-app', import.meta.url));
+
+/** For the hooks that start a host: on a machine under load it takes longer than a hook may by default. */
+export const START_LIMIT_MS = 60_000;
 
 export interface Status {
   name: string;

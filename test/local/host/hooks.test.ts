@@ -64,6 +64,10 @@ describe('the test hooks', () => {
     const startedAt = performance.now();
     expect((await sample.run('sequence')).output).toBe(8);
     expect(performance.now() - startedAt).toBeGreaterThanOrEqual(800);
+    // The event is there before the start of the instance, yet the start is processed first.
+    const id = await sample.start('events', ['go']);
+    await sample.client('raise', id, { name: 'go', data: 1 });
+    expect((await sample.ended(id)).output).toEqual([1]);
   });
 
   it('record the history of each execution, as the library got it', async () => {

@@ -1,12 +1,12 @@
 import { request } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Sample, startSampleForFile } from './harness.ts';
+import { type Sample, START_LIMIT_MS, startSampleForFile } from './harness.ts';
 
 let sample: Sample;
 beforeAll(async () => {
   const settings = { FUNCTIONS_REQUEST_BODY_SIZE_LIMIT: '100000' };
   sample = await startSampleForFile({ settings, secrets: { SAMPLE_SECRET: 'a-secret-value' } });
-});
+}, START_LIMIT_MS);
 afterAll(async () => await sample.host.stop());
 
 async function get(path: string, key?: string): Promise<{ status: number; text: string }> {

@@ -2,6 +2,9 @@ import { execFileSync } from 'node:child_process';
 import { describe, expect, it } from 'vitest';
 import { startSample, temporaryDirectory } from './harness.ts';
 
+/** Sets a limit of a running process (util-linux). */
+const PRLIMIT = 'prlimit';
+
 describe('functionTimeout', () => {
   it('fails the function that exceeds it', async () => {
     const sample = await startSample({ settings: { AzureFunctionsJobHost__functionTimeout: '00:00:00.300' } });
@@ -18,7 +21,7 @@ describe('a disk that takes no more', () => {
     const stateDirectory = await temporaryDirectory();
     const first = await startSample({ stateDirectory });
     const { instanceId } = await first.run('sequence');
-    execFileSync('prlimit', [`--pid=${first.host.pid}`, '--fsize=16384']);
+    execFileSync(PRLIMIT, [`--pid=${first.host.pid}`, '--fsize=16384']);
     await first.client('start', 'fanOut', { input: { count: 256 }, instanceId: 'large' }).catch(() => undefined);
     await first.host.exited;
     const second = await startSample({ stateDirectory });

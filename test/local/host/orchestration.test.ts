@@ -1,13 +1,13 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { linesOf, type Sample, startSampleForFile, temporaryDirectory, until } from './harness.ts';
+import { linesOf, type Sample, START_LIMIT_MS, startSampleForFile, temporaryDirectory, until } from './harness.ts';
 
 let sample: Sample;
 let logFile: string;
 beforeAll(async () => {
   logFile = join(await temporaryDirectory(), 'log');
   sample = await startSampleForFile({ logFile });
-});
+}, START_LIMIT_MS);
 afterAll(async () => await sample.host.stop());
 
 async function outputOf(name: string, input: unknown = {}): Promise<unknown> {
@@ -144,6 +144,12 @@ describe('retries', () => {
 });
 
 describe('timers', () => {
+  it('beyond all calendars fail their instance, not the host', async () => {
+    const status = await sample.run('beyond');
+    expect(status.runtimeStatus).toBe('Failed');
+    expect(status.output).toContain('Invalid time value');
+  });
+
   it('fire not before their time', async () => {
     const { waitedMs, value } = (await outputOf('timer', { ms: 120 })) as { waitedMs: number; value: number };
     expect(waitedMs).toBeGreaterThanOrEqual(120);
@@ -190,13 +196,20 @@ describe('continueAsNew', () => {
     expect(withHistory.historyEvents?.filter((event) => event.EventType === 'TaskCompleted')).toHaveLength(1);
   });
 
-  it('carries over events that come after it was called', async () => {
-    const id = await sample.start('continueWithEvents', { round: 0 });
-    await sample.client('raise', id, { name: 'go', data: {} });
-    await sample.ended(id);
-    const second = await sample.start('continueWithEvents', { round: 1 });
-    await sample.client('raise', second, { name: 'data', data: 'kept' });
-    expect((await sample.ended(second)).output).toBe('kept');
+  it('carries over the events that come with the one it was called for, in order', async () => {
+    const id = await sample.start('drain', { seen: [] });
+    await until(
+      () => sample.status(id),
+      (status) => status.runtimeStatus === 'Running',
+    );
+    await sample.client('suspend', id, { reason: 'so that all events arrive at once' });
+    await until(
+      () => sample.status(id),
+      (status) => status.runtimeStatus === 'Suspended',
+    );
+    for (const data of [1, 2, 3, 4]) await sample.client('raise', id, { name: 'data', data });
+    await sample.client('resume', id, { reason: 'on' });
+    expect((await sample.ended(id)).output).toEqual([1, 2, 3, 4]);
   });
 });
 

@@ -35,6 +35,17 @@ describe('secrets', () => {
   });
 });
 
+describe('output of the app itself', () => {
+  it('is forwarded without the secrets it was given', async () => {
+    const sample = await startSample({ secrets: { SAMPLE_SECRET: 'a-secret-value' } });
+    await sample.fetch('/api/print');
+    await until(
+      () => Promise.resolve(sample.lines),
+      (lines) => lines.includes('printed *** here'),
+    );
+  });
+});
+
 describe('keys', () => {
   it('are kept in the state directory, readable by the owner only', async () => {
     const stateDirectory = await temporaryDirectory();

@@ -33,7 +33,12 @@ describe('a timer', () => {
     expect(await fire(sample, 'everyHour', sample.host.functionKey)).toBe(401);
     expect(await fire(sample, 'everyHour')).toBe(202);
     expect(await fire(sample, 'noSuchTimer')).toBe(404);
-    expect(await notes(logFile, 'timer')).toEqual([{ timer: 'everyHour', isPastDue: false, status: null }]);
+    const status = {
+      last: '0001-01-01T00:00:00',
+      next: expect.stringMatching(/:00:00/),
+      lastUpdated: expect.any(String),
+    };
+    expect(await notes(logFile, 'timer')).toEqual([{ timer: 'everyHour', isPastDue: false, status }]);
   });
 
   it('starts orchestrations through its client', async () => {
@@ -61,16 +66,17 @@ describe('a timer', () => {
     const stateDirectory = await temporaryDirectory();
     const logFile = join(stateDirectory, 'log');
     const first = await startSample({ stateDirectory, logFile });
-    await fire(first, 'everyHour');
     await first.host.stop();
     const journal = join(stateDirectory, 'journal.jsonl');
     const text = await readFile(journal, 'utf8');
     await writeFile(journal, text.replace(/("next":")[^"]+/g, '$12020-01-01T00:00:00.000Z'));
-    await startSample({ stateDirectory, logFile });
+    const second = await startSample({ stateDirectory, logFile });
     await until(
       () => notes(logFile, 'timer'),
-      (found) => found.length === 2 && found[1]?.isPastDue === true,
+      (found) => found.length === 1 && found[0]?.isPastDue === true,
     );
+    await fire(second, 'everyHour');
+    expect((await notes(logFile, 'timer'))[1]).toMatchObject({ isPastDue: false });
   });
 
   it('with another schedule than before forgets when it was due', async () => {
@@ -81,6 +87,9 @@ describe('a timer', () => {
     await first.host.stop();
     const second = await startSample({ stateDirectory, logFile, settings: { EVERY_HOUR: '0 30 * * * *' } });
     await fire(second, 'everyHour');
-    expect((await notes(logFile, 'timer'))[1]).toMatchObject({ isPastDue: false, status: null });
+    expect((await notes(logFile, 'timer'))[1]).toMatchObject({
+      isPastDue: false,
+      status: { last: '0001-01-01T00:00:00', next: expect.stringMatching(/:30:00/) },
+    });
   });
 });

@@ -1,14 +1,14 @@
 /** The traps of the library and of the real host: the local host must fall into them in the same way. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Sample, startSample, startSampleForFile, temporaryDirectory, until } from './harness.ts';
+import { type Sample, START_LIMIT_MS, startSample, startSampleForFile, temporaryDirectory, until } from './harness.ts';
 
 let sample: Sample;
 let strict: Sample;
 beforeAll(async () => {
   sample = await startSampleForFile();
   strict = await startSampleForFile({ settings: { LOCAL_HOST_STRICT: '1', LOCAL_HOST_STRICT_OPEN_TASKS_MS: '300' } });
-});
+}, START_LIMIT_MS);
 afterAll(async () => await Promise.all([sample.host.stop(), strict.host.stop()]));
 
 async function staysRunning(name: string, input: unknown = {}, ms = 700): Promise<void> {

@@ -12,7 +12,7 @@ import type { TestHooks } from '../test-hooks.ts';
 import { type ActivityParts, runActivity } from './activity.ts';
 import { type Episode, type EpisodeParts, failedResult, runEpisode } from './episode.ts';
 import { recordExecution } from './execution-record.ts';
-import type { HistoryEvent } from './history.ts';
+import { EventType, type HistoryEvent } from './history.ts';
 import type { CommitKind, Hub } from './hub.ts';
 import {
   type ActivityTask,
@@ -180,10 +180,20 @@ export class Engine {
     }
     const history = [...record.history, ...episode.newEvents];
     const { row } = record;
-    await this.#commit('episode', transactionOf(row, episode, this.#transactions));
+    await this.#commit('episode', this.#transactionOf(row, episode));
     this.#report(record, episode);
     if (this.#hooks.recordDirectory !== undefined && episode.result.standing.kind !== 'waiting') {
       recordExecution(this.#hooks.recordDirectory, row, history);
+    }
+  }
+
+  /** A decision that cannot be carried out (a time beyond all calendars) fails the instance, not the host. */
+  #transactionOf(row: InstanceRow, episode: Episode): Operation[] {
+    try {
+      return transactionOf(row, episode, this.#transactions);
+    } catch (error) {
+      const failed = { ...episode, result: failedResult(error instanceof Error ? error.message : String(error)) };
+      return transactionOf(row, failed, this.#transactions);
     }
   }
 
@@ -246,6 +256,8 @@ export class Engine {
 
   async #completeActivity(task: ActivityTask): Promise<void> {
     const event = await runActivity(task, this.#options);
+    // A failure in a host that is ending may only be the end's doing: the next process runs the activity again.
+    if (this.#stopped && event.EventType === EventType.TaskFailed) return;
     await this.#commit('activity', [
       { op: 'done', taskId: task.id },
       { op: 'send', message: this.#newMessage(task.instanceId, task.executionId, event) },
@@ -271,11 +283,17 @@ export function stamp(): { EventId: number; Timestamp: string } {
   return { EventId: -1, Timestamp: new Date().toISOString() };
 }
 
-/** In the order they became visible: of two timers that are both overdue, the earlier comes first. */
+/**
+ * In the order they became visible: of two timers that are both overdue, the earlier comes first. An execution begins
+ * with its start, whatever has overtaken it on the way.
+ */
 function visibleMessages(record: InstanceRecord): Message[] {
   const now = Date.now();
+  const isStart = ({ event }: Message): boolean => event.EventType === EventType.ExecutionStarted;
   const time = (message: Message): number => message.visibleAt ?? Date.parse(message.event.Timestamp);
-  return record.inbox
-    .filter((message) => (message.visibleAt ?? 0) <= now)
-    .sort((left, right) => time(left) - time(right) || left.id - right.id);
+  const visible = record.inbox.filter((message) => (message.visibleAt ?? 0) <= now);
+  if (record.history.length === 0 && !visible.some(isStart)) return [];
+  return visible.sort(
+    (left, right) => Number(isStart(right)) - Number(isStart(left)) || time(left) - time(right) || left.id - right.id,
+  );
 }

@@ -7,9 +7,10 @@ import type { Invoker } from '../invocation.ts';
 import type { FunctionRegistry } from '../registry.ts';
 import { formatTimeSpan } from '../time-span.ts';
 import { type OrchestratorAnswer, parseAnswer, parseThrown } from './actions.ts';
+import { ReplayError, type ReplayOptions, type ReplayResult } from './decisions.ts';
 import { EventType, type HistoryEvent, withIsPlayed } from './history.ts';
 import type { InstanceRecord, Message } from './hub-state.ts';
-import { ReplayError, type ReplayOptions, type ReplayResult, replay } from './replay.ts';
+import { replay } from './replay.ts';
 
 /** The newest message schema the library knows. */
 const UPPER_SCHEMA_VERSION_NEW = 3;

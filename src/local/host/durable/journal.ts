@@ -13,7 +13,7 @@ import type { HubState, Operation } from './hub-state.ts';
 const FORMAT = '{"journal":1}';
 
 /** The journal is from another version, or damaged elsewhere than at its end; the host does not start. */
-export class JournalError extends Error {
+class JournalError extends Error {
   override readonly name = 'JournalError';
 }
 

@@ -1,11 +1,11 @@
 /** Turns what an episode decided into the operations of one transaction. */
 
 import { randomUUID } from 'node:crypto';
+import type { Decision } from './decisions.ts';
 import type { Episode } from './episode.ts';
 import { type Failure, orchestratorFailure, terminatedChild } from './failures.ts';
 import { EventType, type ExecutionStarted, type HistoryEvent, type ParentInstance } from './history.ts';
 import { type HubState, type InstanceRow, isFinished, type Message, type Operation } from './hub-state.ts';
-import type { Decision } from './replay.ts';
 
 export interface TransactionParts {
   readonly state: HubState;

@@ -74,6 +74,14 @@ app.http('environment', {
   authLevel: 'anonymous',
   handler: () => ({ jsonBody: process.env }),
 });
+app.http('print', {
+  methods: ['GET'],
+  authLevel: 'anonymous',
+  handler: () => {
+    console.log(`printed ${process.env.SAMPLE_SECRET} here`);
+    return { body: 'ok' };
+  },
+});
 app.http('crash', {
   methods: ['GET'],
   authLevel: 'anonymous',

@@ -257,3 +257,20 @@ df.app.orchestration('version', function* (context) {
   if (isChild) return context.df.version;
   return { own: context.df.version, child: (yield context.df.callSubOrchestrator('version', {})) as unknown };
 });
+
+/** Takes one event per execution: those that come with it must reach the next ones, in order. */
+df.app.orchestration('drain', function* (context) {
+  const { seen } = context.df.getInput() as { seen: number[] };
+  const next: number = yield context.df.waitForExternalEvent('data');
+  const all = [...seen, next];
+  if (all.length < 4) {
+    context.df.continueAsNew({ seen: all });
+    return undefined;
+  }
+  return all;
+});
+
+df.app.orchestration('beyond', function* (context) {
+  const options = new df.RetryOptions(1e300, 3);
+  return yield context.df.callActivityWithRetry('fail', options, 'x');
+});
