@@ -7,6 +7,9 @@ import { answered } from './azure-errors.ts';
 import { toEntity, toRow } from './entity-mapping.ts';
 import { submitBatch } from './table-batch.ts';
 
+/** Always asked for; the ETag is made of the time stamp. */
+const KEY_COLUMNS = ['PartitionKey', 'RowKey', 'Timestamp'];
+
 export class AzureTableRequests implements TableRequests {
   readonly name: string;
   readonly #client: TableClient;
@@ -60,7 +63,7 @@ export class AzureTableRequests implements TableRequests {
           abortSignal,
           queryOptions: {
             ...(filter === '' ? {} : { filter }),
-            ...(query.select === undefined ? {} : { select: ['PartitionKey', 'RowKey', ...query.select] }),
+            ...(query.select === undefined ? {} : { select: [...KEY_COLUMNS, ...query.select] }),
           },
         })
         .byPage({
