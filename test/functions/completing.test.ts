@@ -64,6 +64,16 @@ describe.each([
     expect(await archive.staging.listPage('photos/complete')).toMatchObject({ blobs: [] });
   });
 
+  it('AR-13: an operation goes through its phases in order', async () => {
+    const ready = await readyRun(options);
+    const phases = new Set([(await operationOf(ready)).phase]);
+    ready.engine.afterStep = async () => {
+      phases.add((await operationOf(ready)).phase);
+    };
+    await ready.engine.dispatch('photos');
+    expect([...phases].join(' ')).toBe('waiting planning flushing settling verifying publishing promoting done');
+  });
+
   it('SN-03 SN-11: the snapshot is a manifest of the format under the name of its time', async () => {
     const { archive, engine, runId, root } = await readyRun(options);
     archive.clock.advance(123);
@@ -76,6 +86,24 @@ describe.each([
     const manifest = parseSnapshot(await archive.codec.decode(await archive.bodyOf(snapshotBlobName(name)), 10_000));
     expect(manifest).toMatchObject({ rootHash: root, runId, source: 'nas:/photos', fileCount: 2, originalSize: 10 });
     expect(snapshotNameOf(manifest.timestampTicks)).toBe(name);
+  });
+});
+
+describe('after a publication', () => {
+  it('AR-12 LK-11: the instance goes on without asking storage about shards again', async () => {
+    const { archive, engine } = await readyRun();
+    await engine.dispatch('photos');
+    const runId = await archive.startRun();
+    const hashes = ['first file', 'second file'].map((text) => archive.hashOf(text));
+    const before = archive.counting.counts();
+    const { missing } = await archive.service.lookup.lookup('photos', { hashes, runId });
+    expect(missing).toEqual([]);
+    const after = archive.counting.counts();
+    expect([after['blob-list'], after['blob-read'], after['blob-head']]).toEqual([
+      before['blob-list'],
+      before['blob-read'],
+      before['blob-head'],
+    ]);
   });
 });
 

@@ -18,7 +18,7 @@ async function metadataOf(archive: Archive, name: string): Promise<Readonly<Reco
 }
 
 describe('recording large chunks', () => {
-  it('CS-17: a committed chunk is recorded with the sizes and the tier it is stored with', async () => {
+  it('AR-04 CS-17: a committed chunk is recorded with the sizes and the tier it is stored with', async () => {
     const { archive, runId } = await newRun({ passphrase: 'correct horse' });
     const contentHash = await archive.uploadLarge('a large file', 'archive');
     const { results } = await archive.service.recording.entries('photos', { runId, contentHashes: [contentHash] });
@@ -252,6 +252,17 @@ describe('recording members of a tar', () => {
     const committed = await archive.service.recording.members('photos', tarHash, { runId, members });
     expect(committed).toMatchObject({ tar: { outcome: 'committed' }, results: [{ outcome: 'recorded' }] });
     expect(await archive.pendingRows()).toBe(1);
+  });
+
+  it('AR-05: a tar that another run committed, in whatever tier, is taken as it is', async () => {
+    const { archive } = await newRun();
+    const tarHash = await archive.uploadTar('a tar', 'archive');
+    const members = [{ contentHash: archive.hashOf('one') as string, originalSize: 3 }];
+    const runId = await archive.startRun();
+    const { tar, results } = await archive.service.recording.members('photos', tarHash, { runId, members });
+    expect(tar).toEqual({ outcome: 'committed' });
+    expect(results).toMatchObject([{ outcome: 'recorded', entry: { chunkHash: tarHash, tier: 'archive' } }]);
+    expect(await archive.names('chunks/')).toHaveLength(2);
   });
 
   it('AR-11: a stub that cannot be written leaves no row behind', async () => {
