@@ -1,5 +1,5 @@
 /**
- * `node bench/host.ts`: the local host with the sample app of its tests. Figures of the trial build it was designed from
+ * `npm run bench:host`: the local host with the sample app of its tests. Figures of the trial build it was designed from
  * (two cores) stand beside; a fan-out may take twice as long.
  */
 

@@ -4,7 +4,7 @@
  * nobody waits for (the real host would recycle the process).
  */
 
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import type { HostLog } from './log.ts';
 import type { FunctionRegistry, RegisteredFunction } from './registry.ts';
 import type { FunctionCallback, InvocationRequest, InvocationResponse, RpcData } from './rpc-types.ts';
@@ -108,7 +108,7 @@ export class Invoker {
       inputData,
       triggerMetadata: invocation.triggerMetadata ?? {},
       traceContext: {
-        traceParent: `00-${randomBytes(16).toString('hex')}-${randomBytes(8).toString('hex')}-00`,
+        traceParent: `00-${randomHex()}-${randomHex().slice(0, 16)}-00`,
         traceState: '',
         attributes: {},
       },
@@ -138,6 +138,10 @@ export class Invoker {
       clearTimeout(timer);
     }
   }
+}
+
+function randomHex(): string {
+  return randomUUID().replaceAll('-', '');
 }
 
 export function isDurableClient(bindingType: string): boolean {

@@ -43,10 +43,28 @@ describe('what goes wrong as on Azure', () => {
   });
 
   it('an uncaught failure ends the instance only when all siblings are done', async () => {
-    const id = await sample.start('race', { timerMs: 1, workMs: 600, cancel: true });
+    const id = await sample.start('uncaughtEarly');
     await new Promise((resolve) => setTimeout(resolve, 250));
     expect((await sample.status(id)).runtimeStatus).toBe('Running');
-    expect((await sample.ended(id)).runtimeStatus).toBe('Completed');
+    const status = await sample.ended(id);
+    expect(status.runtimeStatus).toBe('Failed');
+    expect(status.output).toContain("Activity function 'fail' failed: early");
+  });
+
+  it('a retried task beside a failing one makes the numbers diverge: the next call gets a foreign result', async () => {
+    const status = await sample.run('retryBesideFailure');
+    expect(status.runtimeStatus).toBe('Completed');
+    expect(status.output).toEqual({});
+  });
+
+  it('an input property called Timestamp becomes a date', async () => {
+    expect((await sample.run('timestampKind', { Timestamp: '2026-01-01T00:00:00Z' })).output).toBe('object');
+  });
+
+  it('an ampersand cuts a reason short', async () => {
+    const id = await sample.start('events', ['never']);
+    await sample.client('terminate', id, { reason: 'this & that' });
+    expect((await sample.ended(id)).output).toBe('this ');
   });
 
   it('a timer that is not cancelled keeps the instance running until it fires', async () => {

@@ -274,3 +274,25 @@ df.app.orchestration('beyond', function* (context) {
   const options = new df.RetryOptions(1e300, 3);
   return yield context.df.callActivityWithRetry('fail', options, 'x');
 });
+
+df.app.orchestration('uncaughtEarly', function* (context) {
+  const tasks = [context.df.callActivity('fail', 'early'), context.df.callActivity('wait', { ms: 600, value: 'late' })];
+  return yield context.df.Task.all(tasks);
+});
+
+df.app.orchestration('retryBesideFailure', function* (context) {
+  const retried = context.df.callActivityWithRetry('failTimes', new df.RetryOptions(30, 2), {
+    key: 'beside',
+    times: 1,
+  });
+  try {
+    yield context.df.Task.all([context.df.callActivity('fail', 'at once'), retried]);
+  } catch {
+    return { foreign: (yield context.df.callActivity('double', 4)) as unknown };
+  }
+  return 'not reached';
+});
+
+df.app.orchestration('timestampKind', function* (context) {
+  return typeof (context.df.getInput() as { Timestamp: unknown }).Timestamp;
+});
