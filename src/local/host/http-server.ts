@@ -16,6 +16,8 @@ import type { HostLog } from './log.ts';
 
 const LOCAL_NAMES = /^(localhost|127\.0\.0\.1|\[::1\])(:\d+)?$/i;
 
+const TRANSPORT_HEADERS = /^(content-length|transfer-encoding|connection|keep-alive|upgrade|trailer)$/i;
+
 export interface HttpRequest {
   readonly method: string;
   readonly url: URL;
@@ -41,7 +43,10 @@ export class HttpServer {
     this.#log = log;
     this.#bodyBytesMax = bodyBytesMax;
     this.#server = createServer({ maxHeaderSize: HOST_HEADER_BYTES_MAX }, (request, response) => {
-      this.#answer(request, response).catch((error: unknown) => this.#log.error('A response was not sent', error));
+      this.#answer(request, response).catch((error: unknown) => {
+        this.#log.error('A response could not be sent', error);
+        response.destroy();
+      });
     });
     this.#server.headersTimeout = HOST_HEADERS_TIMEOUT_MS;
     this.#server.requestTimeout = HOST_REQUEST_TIMEOUT_MS;
@@ -76,11 +81,16 @@ export class HttpServer {
       this.#log.error(`${incoming.method ?? ''} failed in the host`, error);
       answer = { status: 500 };
     }
-    if (response.destroyed) return;
+    if (!response.destroyed) this.#send(incoming, response, answer);
+  }
+
+  #send(incoming: IncomingMessage, response: ServerResponse, answer: HttpAnswer): void {
     const body = typeof answer.body === 'string' ? Buffer.from(answer.body) : (answer.body ?? new Uint8Array());
     const hasBody = answer.status !== 204 && answer.status !== 304;
+    // How the answer travels is decided here; an app that says something else about it would break the connection.
+    const given = Object.entries(answer.headers ?? {}).filter(([name]) => !TRANSPORT_HEADERS.test(name));
     response.writeHead(answer.status, {
-      ...answer.headers,
+      ...Object.fromEntries(given),
       ...(hasBody ? { 'Content-Length': String(body.byteLength) } : {}),
       ...(incoming.complete ? {} : { Connection: 'close' }),
     });

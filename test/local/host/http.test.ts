@@ -51,6 +51,9 @@ describe('an HTTP function', () => {
     const body = new Uint8Array(50_000).map((_, index) => index * 7);
     const response = await sample.fetch('/api/bytes', { method: 'POST', body });
     expect(new Uint8Array(await response.arrayBuffer())).toEqual(body);
+    // Whatever the function says about the way it travels.
+    expect(response.headers.get('content-length')).toBe('50000');
+    expect(response.headers.get('content-type')).toBe('application/octet-stream');
   });
 
   it('is found by the most specific route', async () => {

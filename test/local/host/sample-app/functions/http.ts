@@ -50,7 +50,10 @@ app.http('rest', {
 app.http('bytes', {
   methods: ['POST'],
   authLevel: 'anonymous',
-  handler: async (request) => ({ body: new Uint8Array(await request.arrayBuffer()) }),
+  handler: async (request) => ({
+    headers: { 'content-length': '7', 'transfer-encoding': 'chunked', 'content-type': 'application/octet-stream' },
+    body: new Uint8Array(await request.arrayBuffer()),
+  }),
 });
 app.http('adminOnly', { methods: ['GET'], authLevel: 'admin', route: 'secret-room', handler: () => ({ body: 'in' }) });
 app.http('nothing', { methods: ['GET'], authLevel: 'anonymous', handler: () => undefined as never });
