@@ -15,6 +15,9 @@ import { instanceStatus } from './instance-status.ts';
 /** Characters an id may not hold: they have a meaning in the URLs and table keys of the real host. */
 const FORBIDDEN_IN_ID = /^@|[/\\#?\p{Cc}]/u;
 const INSTANCE_ID_LENGTH_MAX = 256;
+/** A waiting start answers after this long at the latest: the time Azure's front end gives a request. */
+const WAIT_MS_MAX = 230_000;
+const WAIT_POLL_MS_MIN = 5;
 const NOT_HERE = 'not supported by the local host';
 
 export interface ClientApiOptions {
@@ -83,8 +86,8 @@ async function waitForEnd(
   intervalSeconds: number,
   options: ClientApiOptions,
 ): Promise<HttpAnswer> {
-  const deadline = Date.now() + Math.min(timeoutSeconds, 230) * 1000;
-  const intervalMs = Math.max(intervalSeconds * 1000, 50);
+  const deadline = Date.now() + Math.min(timeoutSeconds * 1000, WAIT_MS_MAX);
+  const intervalMs = Math.max(intervalSeconds * 1000, WAIT_POLL_MS_MIN);
   while (Date.now() < deadline) {
     const record = options.engine.state.instances.get(instanceId);
     if (record === undefined) return { status: 404 };
