@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { createBodyCodec } from '../../src/codec/body-codec.ts';
 import { parseContentHash } from '../../src/hashing/hashes.ts';
 import { serializeFileTree } from '../../src/repository/filetree.ts';
-import { App, sha256 } from './support/app.ts';
+import { App, putBlob, sha256 } from './support/app.ts';
 
 /** The function app as it is built, in the local host, over Azurite. */
 describe('the function app in the local host', () => {
@@ -57,6 +57,41 @@ describe('the function app in the local host', () => {
     expect(operation.body.result.storageRequests['blob-write']).toBeGreaterThan(0);
     const snapshots = await app.get(`repositories/${repository}/snapshots`);
     expect(snapshots.body.snapshots).toMatchObject([{ rootHash, source: 'nas:/photos', runId }]);
+  });
+
+  it('assembles a staged body into its chunk, within storage', async () => {
+    const runId = randomUUID();
+    await app.post(`repositories/${repository}/runs`, { runId, source: 'nas:/videos' });
+    const content = Buffer.alloc(100_000, 'a very large file ');
+    const contentHash = sha256(content);
+    const asked = { contentHash, runId };
+    const granted = await app.post(`repositories/${repository}/staging-grants`, asked);
+    expect(granted.body).toMatchObject({ outcome: 'granted' });
+    const body = await codec.encode(content);
+    expect(await putBlob(granted.body.url, body, {})).toBe(201);
+    const { stagingName } = granted.body;
+    const facts = { runId, stagingName, originalSize: content.length, chunkSize: body.length };
+    const commit = `repositories/${repository}/chunks/${contentHash}/commit`;
+    const accepted = await app.post(commit, facts);
+    expect(accepted.status).toBe(202);
+    const operation = await app.ended(repository, accepted.body.operationId);
+    const entry = {
+      contentHash,
+      chunkHash: contentHash,
+      originalSize: content.length,
+      chunkSize: body.length,
+      tier: 'cool',
+    };
+    expect(operation.body, app.output.slice(-40).join('\n')).toMatchObject({ state: 'succeeded', result: { entry } });
+    expect((await app.post(commit, facts)).body.state).toBe('succeeded');
+    const again = await app.post(`repositories/${repository}/staging-grants`, asked);
+    expect(again.body).toMatchObject({ outcome: 'exists', entry });
+    const read = await app.post(`repositories/${repository}/grants`, {
+      purpose: 'read',
+      names: [`chunks/${contentHash}`],
+    });
+    const stored = Buffer.from(await (await fetch(read.body.grants[0].url)).arrayBuffer());
+    expect(Buffer.from(await codec.decode(stored, content.length)).equals(content)).toBe(true);
   });
 
   it('answers with problems, and asks for a key', async () => {

@@ -24,7 +24,8 @@ async function completed(archive: Archive, engine: Engine, runId: string, root: 
 }
 
 describe('the walk over new filetree nodes', () => {
-  const folders = 2 * VERIFY_NODES_PER_ACTIVITY + VERIFY_CHILDREN_ON_STACK / 2;
+  /** More than one slice, and more than a stack takes of one folder. */
+  const folders = VERIFY_NODES_PER_ACTIVITY + VERIFY_CHILDREN_ON_STACK / 2;
 
   it('goes in slices, whatever the width of a folder, and reads each node', async () => {
     const archive = await new Archive().create();
@@ -39,7 +40,7 @@ describe('the walk over new filetree nodes', () => {
     };
     expect(await completed(archive, engine, runId, root)).toMatchObject({ state: 'succeeded' });
     expect(read.size).toBe(folders + 1);
-    expect(engine.calls.filter((call) => call.name === 'verifySlice').length).toBeGreaterThan(2);
+    expect(engine.calls.filter((call) => call.name === 'verifySlice').length).toBeGreaterThan(1);
   }, 60_000);
 
   it('finds what is missing in the last of many folders', async () => {

@@ -83,7 +83,7 @@ export class App {
   }
 }
 
-async function putBlob(url: string, body: Uint8Array, metadata: Record<string, string>): Promise<number> {
+export async function putBlob(url: string, body: Uint8Array, metadata: Record<string, string>): Promise<number> {
   const response = await fetch(url, {
     method: 'PUT',
     headers: {
