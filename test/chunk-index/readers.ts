@@ -8,21 +8,32 @@ import type { World } from './world.ts';
 /** Shard prefix → entries by hash. */
 export type Layout = ReadonlyMap<string, ReadonlyMap<string, ShardEntry>>;
 
+/** Decoded shards by ETag, which is never given twice: looking again costs what changed. */
+const decoded = new WeakMap<World, Map<string, ReadonlyMap<string, ShardEntry>>>();
+
 /** Nobody is asked for permission: no hook sees these requests. */
 export async function layoutOf(world: World): Promise<Layout> {
   const hook = world.storage.onRequest;
   world.storage.onRequest = undefined;
-  const layout = new Map<string, Map<string, ShardEntry>>();
-  for (const prefix of await world.shardNames()) {
-    const stored = await world.container.read(`chunk-index/${prefix}`, Number.MAX_SAFE_INTEGER);
-    const text = stored === undefined ? '' : Buffer.from(await world.codec.decode(stored.bytes, 1e9)).toString();
-    layout.set(prefix, entriesOfText(text));
+  const known = decoded.get(world) ?? new Map<string, ReadonlyMap<string, ShardEntry>>();
+  decoded.set(world, known);
+  const layout = new Map<string, ReadonlyMap<string, ShardEntry>>();
+  for (const { name, etag } of (await world.container.listPage('chunk-index/')).blobs) {
+    const shard = known.get(etag) ?? (await readShard(world, name));
+    known.set(etag, shard);
+    layout.set(name.slice('chunk-index/'.length), shard);
   }
   world.storage.onRequest = hook;
   return layout;
 }
 
-export function entriesOfText(text: string): Map<string, ShardEntry> {
+async function readShard(world: World, name: string): Promise<Map<string, ShardEntry>> {
+  const stored = await world.container.read(name, Number.MAX_SAFE_INTEGER);
+  const text = stored === undefined ? new Uint8Array() : await world.codec.decode(stored.bytes, 1e9);
+  return entriesOfText(Buffer.from(text).toString());
+}
+
+function entriesOfText(text: string): Map<string, ShardEntry> {
   const entries = text.split('\n').flatMap((line) => parseShardLine(line) ?? []);
   return new Map(entries.map((entry) => [entry.contentHash, entry]));
 }

@@ -5,7 +5,7 @@
 
 import { createHash } from 'node:crypto';
 import { ChunkIndex, type FlushCounters, type IndexVersion } from '../../src/chunk-index/chunk-index.ts';
-import { createBodyCodec } from '../../src/codec/body-codec.ts';
+import { type BodyCodec, createBodyCodec } from '../../src/codec/body-codec.ts';
 import { type ContentHash, parseChunkHash, parseContentHash } from '../../src/hashing/hashes.ts';
 import { Passphrase } from '../../src/hashing/passphrase.ts';
 import { PendingEntries } from '../../src/pending/pending-entries.ts';
@@ -32,7 +32,19 @@ export interface WorldOptions {
   readonly maxShardEntryCount?: number;
   readonly passphrase?: string;
   readonly cachedEntriesMax?: number;
+  /** Bodies as they are: nothing but microtasks between two requests, so that a scheduler is deterministic. */
+  readonly bareBodies?: boolean;
+  /** Instead of passing the time at once. */
+  readonly sleep?: (ms: number) => Promise<void>;
 }
+
+const BARE_BODIES: BodyCodec = {
+  sealed: false,
+  encode: async (plain) => plain,
+  decode: async (body) => body,
+  encodeStream: (plain) => plain,
+  decodeStream: (body) => body,
+};
 
 export class World {
   readonly clock = new TestClock();
@@ -41,7 +53,7 @@ export class World {
   readonly staging = this.storage.container('arius-staging');
   readonly table = this.storage.table('pending');
   readonly pending = new PendingEntries({ table: this.table, repository: REPOSITORY, clock: this.clock });
-  readonly codec;
+  readonly codec: BodyCodec;
   version: IndexVersion = { epoch: null, layoutVersion: 0 };
   versionReads = 0;
   /** `kind name` of every request that was applied since the last `watch`. */
@@ -50,9 +62,8 @@ export class World {
 
   private constructor(options: WorldOptions) {
     this.#options = options;
-    this.codec = createBodyCodec(options.passphrase === undefined ? undefined : new Passphrase(options.passphrase), {
-      level: 1,
-    });
+    const passphrase = options.passphrase === undefined ? undefined : new Passphrase(options.passphrase);
+    this.codec = options.bareBodies === true ? BARE_BODIES : createBodyCodec(passphrase, { level: 1 });
   }
 
   static async create(options: WorldOptions = {}): Promise<World> {
@@ -65,7 +76,7 @@ export class World {
 
   /** A cold instance of the service. */
   index(): ChunkIndex {
-    const { maxShardEntryCount, cachedEntriesMax } = this.#options;
+    const { maxShardEntryCount, cachedEntriesMax, sleep } = this.#options;
     return new ChunkIndex({
       repository: REPOSITORY,
       container: this.container,
@@ -80,7 +91,7 @@ export class World {
       codec: this.codec,
       clock: this.clock,
       random: () => 0.5,
-      sleep: async (ms) => this.clock.advance(ms),
+      sleep: sleep ?? (async (ms) => this.clock.advance(ms)),
       ...(maxShardEntryCount === undefined ? {} : { maxShardEntryCount }),
       ...(cachedEntriesMax === undefined ? {} : { cachedEntriesMax }),
     });
