@@ -15,7 +15,7 @@ export interface Outcome {
   readonly code: number | null;
   readonly stdout: string;
   readonly stderr: string;
-  /** The JSON lines of stdout, when `--json` was asked for. */
+  /** The JSON lines of stdout but the passing status, when `--json` was asked for. */
   readonly messages: readonly Record<string, unknown>[];
 }
 
@@ -81,8 +81,9 @@ export class Workplace {
           .split('\n')
           .filter((line) => line !== '')
           .map((line) => JSON.parse(line) as Record<string, unknown>)
+          .filter(({ messageType }) => messageType !== 'status')
       : [];
-    return { code, stdout, stderr, messages };
+    return { code, stdout: withoutStatus(stdout), stderr, messages };
   }
 
   /** Runs with `--json`, expects exit 0, and returns the summary. */
@@ -98,6 +99,10 @@ export class Workplace {
     expect(await processesOf(this.path)).toEqual([]);
     await rm(this.path, { recursive: true, force: true });
   }
+}
+
+function withoutStatus(stdout: string): string {
+  return stdout.replace(/^\{"messageType":"status".*\n/gm, '');
 }
 
 export function lastMessage({ messages }: Outcome): Record<string, unknown> {

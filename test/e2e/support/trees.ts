@@ -57,7 +57,7 @@ export async function writeOddTree(folder: string): Promise<void> {
     'names/.hidden': 'hidden',
     'names/a.pointer.arius.txt': 'named nearly like a pointer',
     [`names/${'n'.repeat(200)}.txt`]: 'long',
-    ...Object.fromEntries(Array.from({ length: 300 }, (_, n) => [`many/${n % 7}/file-${n}.txt`, `number ${n}\n`])),
+    ...Object.fromEntries(Array.from({ length: 60 }, (_, n) => [`many/${n % 7}/file-${n}.txt`, `number ${n}\n`])),
   });
   await symlink('small.txt', join(folder, 'link to a file'));
   await symlink('copies', join(folder, 'link to a folder'));
