@@ -20,6 +20,7 @@ import {
 import type { ArchiveContext, Carrier } from './archive-context.ts';
 import { BoundedQueue } from './bounded-queue.ts';
 import { deduplicate, type HashedFile } from './deduplicate.ts';
+import { EntryRecorder } from './entry-recorder.ts';
 import type { FileSignals } from './file-signals.ts';
 import type { FileHasher } from './hash-files.ts';
 import { type PackedTar, TarPacker } from './pack.ts';
@@ -73,7 +74,7 @@ async function runRound(
   const large = new BoundedQueue<Carrier>(CARRIER_QUEUE_FILES_MAX, context.signal);
   const tars = new BoundedQueue<PackedTar>(SPOOLED_TARS_MAX, context.signal);
   const packer = new TarPacker(context, (tar) => tars.push(tar), firstTarId);
-  const recorder = context.api.entryRecorder(context.runId);
+  const recorder = new EntryRecorder(context.api, context.runId);
 
   async function findCarriers(): Promise<void> {
     for await (const batch of hashedBatches(options, source)) {

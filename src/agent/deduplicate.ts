@@ -43,6 +43,9 @@ export async function deduplicate(context: ArchiveContext, batch: readonly Hashe
         contentHash: file.contentHash,
         attempts: file.attempts,
       });
+    } else if (state === undefined || state === 'lost') {
+      // Only a pointer file speaks of this content. A file of this run may still bring it.
+      context.run.setContent(file.contentHash, 'lost');
     } else {
       context.counters.filesNew++;
       context.report.archived(file.path, 'duplicate');

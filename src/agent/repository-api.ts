@@ -2,7 +2,7 @@
 
 import type {
   CompleteRunRequest,
-  EntryResult,
+  EntriesResponse,
   LookupResponse,
   MembersRequest,
   MembersResponse,
@@ -15,7 +15,7 @@ import type {
 } from '../contract/schemas.ts';
 import { AriusError } from '../errors.ts';
 import type { ChunkHash, ContentHash } from '../hashing/hashes.ts';
-import { ENTRIES_PER_CALL_MAX, NAMES_PER_GRANT_MAX, OPERATION_POLL_MS_MAX, OPERATION_WAIT_MS_MAX } from '../limits.ts';
+import { NAMES_PER_GRANT_MAX, OPERATION_POLL_MS_MAX, OPERATION_WAIT_MS_MAX } from '../limits.ts';
 import { Coalescer } from './coalescer.ts';
 import { type Sleep, sleep } from './retry.ts';
 import type { ServiceClient } from './service-client.ts';
@@ -82,19 +82,10 @@ export class RepositoryApi {
     return this.#client.call('commitChunk', { params: { ...this.#params, hash }, body });
   }
 
-  /** Records large chunks, gathered into calls of many. */
-  entryRecorder(runId: string): Coalescer<ContentHash, EntryResult> {
-    return new Coalescer({
-      keysMax: ENTRIES_PER_CALL_MAX,
-      callsMax: 1,
-      call: async (contentHashes) => {
-        const { results } = await this.#client.call('recordEntries', {
-          params: this.#params,
-          body: { runId, contentHashes: [...contentHashes] },
-        });
-        const byHash = new Map<string, EntryResult>(results.map((result) => [result.contentHash, result]));
-        return contentHashes.map((hash) => byHash.get(hash) ?? missing(hash));
-      },
+  recordEntries(runId: string, contentHashes: readonly ContentHash[]): Promise<EntriesResponse> {
+    return this.#client.call('recordEntries', {
+      params: this.#params,
+      body: { runId, contentHashes: [...new Set(contentHashes)] },
     });
   }
 

@@ -8,7 +8,7 @@
 
 import { isUtf8 } from 'node:buffer';
 import type { BigIntStats, Dirent } from 'node:fs';
-import { lstat, opendir, stat } from 'node:fs/promises';
+import { access, constants, lstat, opendir, stat } from 'node:fs/promises';
 import { AriusError } from '../errors.ts';
 import { DIRECTORY_ENTRIES_PER_PAGE } from '../limits.ts';
 import { isPointerName } from '../repository/pointer-file.ts';
@@ -253,11 +253,13 @@ function binaryPath(pathOrName: string): string {
   return isPointerName(pathOrName) ? pathOrName.slice(0, -POINTER_SUFFIX_LENGTH) : pathOrName;
 }
 
-async function assertFolder(root: string): Promise<void> {
+/** That there is a folder which can be listed. @throws AriusError `folder-unreadable` */
+export async function assertFolder(root: string): Promise<void> {
   try {
     if (!(await stat(root)).isDirectory()) {
       throw Object.assign(new Error('not a folder'), { code: 'ENOTDIR' });
     }
+    await access(root, constants.R_OK | constants.X_OK);
   } catch (error) {
     throw folderUnreadable(root, error);
   }

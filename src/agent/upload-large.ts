@@ -4,25 +4,20 @@
  */
 
 import { constants, type FileHandle, open } from 'node:fs/promises';
-import type { EntryResult } from '../contract/schemas.ts';
-import type { ContentHash } from '../hashing/hashes.ts';
+import { AriusError } from '../errors.ts';
 import { SINGLE_UPLOAD_BYTES_MAX } from '../limits.ts';
 import { chunkBlobName, contentTypeOf } from '../repository/blob-names.ts';
 import { formatChunkMetadata } from '../repository/chunk-metadata.ts';
 import { type ArchiveContext, type Carrier, carrierChanged, carrierFailed } from './archive-context.ts';
-import type { Coalescer } from './coalescer.ts';
 import { type Confirmation, commitBody, confirmationOf } from './commit-chunk.ts';
+import type { EntryRecorder } from './entry-recorder.ts';
 import { fileChunks } from './file-chunks.ts';
 import { proveBody } from './prove.ts';
 import { codeOf, localPathOf } from './scan.ts';
 import type { SpooledBody } from './spool.ts';
 import { uploadStaged } from './upload-staged.ts';
 
-export async function uploadLarge(
-  context: ArchiveContext,
-  recorder: Coalescer<ContentHash, EntryResult>,
-  carrier: Carrier,
-): Promise<void> {
+export async function uploadLarge(context: ArchiveContext, recorder: EntryRecorder, carrier: Carrier): Promise<void> {
   const body = await encode(context, carrier);
   if (body === undefined) {
     return;
@@ -30,7 +25,7 @@ export async function uploadLarge(
   try {
     await proveBody(context, body, carrier.contentHash, carrier.sizeBytes);
     const confirm = async (): Promise<Confirmation> =>
-      confirmationOf((await recorder.ask(carrier.contentHash)).outcome);
+      confirmationOf((await recorder.record(carrier.contentHash)).outcome);
     const { confirmation, created } =
       body.lengthBytes > SINGLE_UPLOAD_BYTES_MAX
         ? await uploadStaged(context, carrier, body, confirm)
@@ -58,6 +53,12 @@ export async function uploadLarge(
       context.counters.chunksUploaded++;
       context.counters.bytesUploaded += body.lengthBytes;
     }
+  } catch (error) {
+    if (!(error instanceof AriusError) || error.code !== 'chunk-type-conflict') {
+      throw error;
+    }
+    // Concerns this one content, whatever its cause; the others go on.
+    carrierFailed(context, carrier, error.message);
   } finally {
     await body.remove();
   }

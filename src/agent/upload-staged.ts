@@ -20,58 +20,92 @@ export async function uploadStaged(
   confirm: () => Promise<Confirmation>,
 ): Promise<{ confirmation: Exclude<Confirmation, 'absent'>; created: boolean }> {
   for (let attempt = 1; attempt <= BODY_UPLOAD_ATTEMPTS_MAX; attempt++) {
-    const grant = await context.api.stagingGrant(carrier.contentHash, context.runId);
-    let created = false;
-    if (grant.outcome === 'granted') {
-      if (!(await stage(context, grant.url, body))) {
-        continue;
-      }
-      const operation = await context.api.commitChunk(carrier.contentHash, {
-        runId: context.runId,
-        stagingName: grant.stagingName,
-        originalSize: carrier.sizeBytes,
-        chunkSize: body.lengthBytes,
-      });
-      await context.api.waitFor(operation);
-      created = true;
+    const outcome = await stageAndAssemble(context, carrier, body);
+    if (outcome === 'debris') {
+      return { confirmation: 'debris', created: false };
     }
     const confirmation = await confirm();
     if (confirmation !== 'absent') {
-      return { confirmation, created };
+      return { confirmation, created: outcome === 'created' };
     }
   }
-  throw new AriusError(
-    'storage-failed',
-    `chunks/${carrier.contentHash} could not be staged in ${BODY_UPLOAD_ATTEMPTS_MAX} attempts.`,
-    'Check that the storage account can be reached from here, then run the same command again.',
-  );
+  throw cannotStage(carrier);
 }
 
-/** False when the grant was refused, for instance because it expired during a slow upload. */
-async function stage(context: ArchiveContext, url: string, body: SpooledBody): Promise<boolean> {
+/** `not-finished` is what the service answers while another writer's unfinished upload is in the way. */
+async function stageAndAssemble(
+  context: ArchiveContext,
+  carrier: Carrier,
+  body: SpooledBody,
+): Promise<'created' | 'exists' | 'debris'> {
+  try {
+    const grant = await context.api.stagingGrant(carrier.contentHash, context.runId);
+    if (grant.outcome === 'exists') {
+      return 'exists';
+    }
+    await stage(context, carrier, grant, body);
+    const operation = await context.api.commitChunk(carrier.contentHash, {
+      runId: context.runId,
+      stagingName: grant.stagingName,
+      originalSize: carrier.sizeBytes,
+      chunkSize: body.lengthBytes,
+    });
+    await context.api.waitFor(operation);
+    return 'created';
+  } catch (error) {
+    if (error instanceof AriusError && error.code === 'not-finished') {
+      return 'debris';
+    }
+    throw error;
+  }
+}
+
+interface StagingGrant {
+  readonly stagingName: string;
+  readonly url: string;
+}
+
+async function stage(
+  context: ArchiveContext,
+  carrier: Carrier,
+  firstGrant: StagingGrant,
+  body: SpooledBody,
+): Promise<void> {
+  let grant = firstGrant;
+  /** A grant lives for an hour, a slow upload for days: the staged blocks stay, only the signature is renewed. */
+  async function withGrant(request: (url: string) => Promise<'staged' | 'refused'>): Promise<void> {
+    for (let attempt = 1; attempt <= BODY_UPLOAD_ATTEMPTS_MAX; attempt++) {
+      const used = grant;
+      if ((await request(used.url)) === 'staged') {
+        return;
+      }
+      if (grant === used) {
+        const renewed = await context.api.stagingGrant(carrier.contentHash, context.runId);
+        if (renewed.outcome !== 'granted' || renewed.stagingName !== used.stagingName) {
+          break;
+        }
+        grant = renewed;
+      }
+    }
+    throw cannotStage(carrier);
+  }
+
   // Ids have one length within a blob, and differ between attempts, so that blocks of two attempts never mix.
   const attemptId = uuidv7();
   const blocks = Array.from({ length: Math.ceil(body.lengthBytes / STAGED_BLOCK_BYTES) }, (_, index) => ({
     id: Buffer.from(`${attemptId}-${String(index).padStart(6, '0')}`).toString('base64'),
     offsetBytes: index * STAGED_BLOCK_BYTES,
   }));
-  const outcomes = await pMap(
+  await pMap(
     blocks,
     async ({ id, offsetBytes }) => {
-      const lengthBytes = Math.min(STAGED_BLOCK_BYTES, body.lengthBytes - offsetBytes);
-      return context.blobs.stageBlock(url, id, await blockOf(body, offsetBytes, lengthBytes));
+      const block = await blockOf(body, offsetBytes, Math.min(STAGED_BLOCK_BYTES, body.lengthBytes - offsetBytes));
+      await withGrant((url) => context.blobs.stageBlock(url, id, block));
     },
-    { concurrency: STAGED_BLOCK_WORKERS },
+    { concurrency: STAGED_BLOCK_WORKERS, signal: context.signal },
   );
-  if (outcomes.includes('refused')) {
-    return false;
-  }
-  return (
-    (await context.blobs.commitBlockList(
-      url,
-      blocks.map(({ id }) => id),
-    )) === 'staged'
-  );
+  const ids = blocks.map(({ id }) => id);
+  await withGrant((url) => context.blobs.commitBlockList(url, ids));
 }
 
 async function blockOf(body: SpooledBody, offsetBytes: number, lengthBytes: number): Promise<BlobBody> {
@@ -80,4 +114,12 @@ async function blockOf(body: SpooledBody, offsetBytes: number, lengthBytes: numb
     md5.update(bytes);
   }
   return { lengthBytes, md5: md5.digest('base64'), open: () => body.open(offsetBytes, lengthBytes) };
+}
+
+function cannotStage(carrier: Carrier): AriusError {
+  return new AriusError(
+    'storage-failed',
+    `chunks/${carrier.contentHash} could not be staged in ${BODY_UPLOAD_ATTEMPTS_MAX} attempts.`,
+    'Check that the storage account can be reached from here, then run the same command again.',
+  );
 }

@@ -16,7 +16,7 @@ import { counted, formatBytes, formatDuration } from '../output/format.ts';
 import type { Output } from '../output/output.ts';
 import { printable } from '../printable.ts';
 import { createRateLimit } from '../rate-limit.ts';
-import { FAILED_SKIPS } from '../scan.ts';
+import { assertFolder, FAILED_SKIPS } from '../scan.ts';
 import { fingerprintOf, type Session } from '../session.ts';
 import { type CommonOptions, type Settings, usage } from '../settings.ts';
 
@@ -47,44 +47,50 @@ export async function archiveCommand(
   const hashMode = options.rehash === true ? 'all' : options.fastHash === true ? 'fast' : 'changed';
   const throttle =
     limit === undefined ? {} : { throttle: createRateLimit({ bytesPerSecond: limit, signal: context.abort.signal }) };
-  let outcome: Outcome | undefined;
-  await withSession(context, options, { create: { tier, dryRun }, ...throttle }, async (session, settings) => {
-    const display = new ArchiveDisplay(counters, session.blobs);
-    context.output.startStatus(() => display.status());
-    const cache = await HashCache.open(join(settings.agentDirectory, 'hash-cache.sqlite'), {
-      repository: settings.repository,
-      passphraseFingerprint: fingerprintOf(session),
-    });
-    try {
-      const result = await archive(
-        {
-          folder,
-          source,
-          exclusions: createExclusions(options.include, options.exclude),
-          hashMode,
-          dryRun,
-          tier,
-          spoolDirectory: resolve(options.spool ?? join(settings.agentDirectory, 'runs')),
-        },
-        {
-          session,
-          cache,
-          fileSystems: new FileSystems(),
-          counters,
-          report: reportOf(context.output, dryRun),
-          abort: context.abort,
-          onPhase: (phase) => display.phase(phase),
-          onOperation: (operation) => display.operation(operation),
-        },
-      );
-      outcome = outcomeOf(session, settings, result, tier);
-    } finally {
-      cache.close();
-      context.output.endStatus();
-    }
-  });
+  // Before anything is started: a folder that is not there needs no service.
+  await assertFolder(folder);
+  const outcome = await withSession(
+    context,
+    options,
+    { create: { tier, dryRun }, ...throttle },
+    async (session, settings) => {
+      const display = new ArchiveDisplay(counters, session.blobs);
+      context.output.startStatus(() => display.status());
+      const cache = await HashCache.open(join(settings.agentDirectory, 'hash-cache.sqlite'), {
+        repository: settings.repository,
+        passphraseFingerprint: fingerprintOf(session),
+      });
+      try {
+        const result = await archive(
+          {
+            folder,
+            source,
+            exclusions: createExclusions(options.include, options.exclude),
+            hashMode,
+            dryRun,
+            tier,
+            spoolDirectory: resolve(options.spool ?? join(settings.agentDirectory, 'runs')),
+          },
+          {
+            session,
+            cache,
+            fileSystems: new FileSystems(),
+            counters,
+            report: reportOf(context.output, dryRun),
+            abort: context.abort,
+            onPhase: (phase) => display.phase(phase),
+            onOperation: (operation) => display.operation(operation),
+          },
+        );
+        return outcomeOf(session, settings, result, counters, tier);
+      } finally {
+        cache.close();
+        context.output.endStatus();
+      }
+    },
+  );
   // Only now: an embedded service has been ended, and everything is saved.
-  return conclude(context.output, counters, outcome as Outcome | undefined, {
+  return conclude(context.output, counters, outcome, {
     dryRun,
     source,
     durationMs: performance.now() - startedMs,
@@ -99,8 +105,16 @@ interface Outcome {
   readonly cost: (bytes: number) => EstimatedCost;
 }
 
-function outcomeOf(session: Session, settings: Settings, result: ArchiveResult, tier: UploadTier | undefined): Outcome {
-  const requests = addRequests({ ...session.blobs.counts }, result.serviceRequests);
+function outcomeOf(
+  session: Session,
+  settings: Settings,
+  result: ArchiveResult,
+  counters: ArchiveCounters,
+  tier: UploadTier | undefined,
+): Outcome {
+  // The service wrote one thin stub for each recorded member on this run's behalf: the greatest part of a first archive.
+  const stubs = { 'blob-write': counters.thinChunks };
+  const requests = addRequests(addRequests({ ...session.blobs.counts }, stubs), result.serviceRequests);
   return {
     repository: settings.repository,
     created: session.found === 'new',
@@ -113,12 +127,9 @@ function outcomeOf(session: Session, settings: Settings, result: ArchiveResult, 
 function conclude(
   output: Output,
   counters: ArchiveCounters,
-  outcome: Outcome | undefined,
+  outcome: Outcome,
   run: { dryRun: boolean; source: string; durationMs: number },
 ): number {
-  if (outcome === undefined) {
-    throw new Error('the archive ended without an outcome');
-  }
   const { result } = outcome;
   const cost = outcome.cost(counters.bytesUploaded);
   const { scanDone: _scan, filesHashed: _hashed, bytesHashed: _bytes, ...counted } = counters;

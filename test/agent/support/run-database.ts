@@ -1,0 +1,23 @@
+/** A run database in a folder that is removed after the test. */
+
+import { afterEach } from 'vitest';
+import { ScratchDatabase } from '../../../src/agent/database.ts';
+import { RUN_SCHEMA, RunDatabase } from '../../../src/agent/run-database.ts';
+
+const open: ScratchDatabase[] = [];
+
+afterEach(() => {
+  for (const database of open.splice(0)) {
+    database.close();
+  }
+});
+
+export async function scratchDatabase(schema: string): Promise<ScratchDatabase> {
+  const database = await ScratchDatabase.open(':memory:', schema);
+  open.push(database);
+  return database;
+}
+
+export async function runDatabase(): Promise<RunDatabase> {
+  return new RunDatabase(await scratchDatabase(RUN_SCHEMA));
+}
