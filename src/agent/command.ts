@@ -4,6 +4,7 @@ import type { ReadStream } from 'node:tty';
 import type { EmbeddedServiceLauncher } from './embedded.ts';
 import type { Output, TextStream } from './output/output.ts';
 import { type PromptInput, promptPassphrase } from './passphrase-prompt.ts';
+import type { Sleep } from './retry.ts';
 import { openSession, type Session, type SessionOptions } from './session.ts';
 import { type CommonOptions, type Environment, readSettings, type Settings } from './settings.ts';
 
@@ -14,6 +15,8 @@ export interface AgentDependencies {
   readonly env: Environment;
   /** Asked for a passphrase when it is a terminal. */
   readonly stdin?: ReadStream | undefined;
+  /** Tests: how pauses between attempts pass. */
+  readonly sleep?: Sleep;
 }
 
 export interface CommandContext {
@@ -39,6 +42,7 @@ export async function withSession<T>(
     promptPassphrase: promptOf(deps, settings.repository),
     embedded: deps.embedded,
     signal: abort.signal,
+    ...(deps.sleep === undefined ? {} : { sleep: deps.sleep }),
     onProgress: (message) => output.remark(message),
     ...sessionOptions,
   });

@@ -14,6 +14,7 @@ import type { UploadTier } from './archive-context.ts';
 import { BlobClient } from './blob-client.ts';
 import type { EmbeddedService, EmbeddedServiceLauncher } from './embedded.ts';
 import { RepositoryApi } from './repository-api.ts';
+import type { Sleep } from './retry.ts';
 import { ServiceClient } from './service-client.ts';
 
 export interface SessionOptions {
@@ -30,6 +31,8 @@ export interface SessionOptions {
   readonly throttle?: (bytes: Uint8Array) => Promise<void>;
   readonly embedded: EmbeddedServiceLauncher;
   readonly signal: AbortSignal;
+  /** Tests: how pauses between attempts pass. */
+  readonly sleep?: Sleep;
   onProgress(message: string): void;
 }
 
@@ -73,6 +76,7 @@ class Opening {
     this.#options = options;
     this.#blobs = new BlobClient({
       signal: options.signal,
+      ...(options.sleep === undefined ? {} : { sleep: options.sleep }),
       ...(options.throttle === undefined ? {} : { throttle: options.throttle }),
     });
   }
@@ -121,13 +125,18 @@ class Opening {
       });
       endpoint = { url: this.#service.url, functionKey: this.#service.functionKey };
     }
-    const probe = new ServiceClient({ ...endpoint, signal, attemptsMax: FIRST_CONTACT_ATTEMPTS });
+    const clientOptions = {
+      ...endpoint,
+      signal,
+      ...(this.#options.sleep === undefined ? {} : { sleep: this.#options.sleep }),
+    };
+    const probe = new ServiceClient({ ...clientOptions, attemptsMax: FIRST_CONTACT_ATTEMPTS });
     try {
       await probe.call('health', {});
     } finally {
       await probe.close();
     }
-    this.#client = new ServiceClient({ ...endpoint, signal });
+    this.#client = new ServiceClient(clientOptions);
     return this.#client;
   }
 

@@ -75,6 +75,8 @@ export function testAgent(service: FakeService | undefined): TestAgent {
         stdout: { write: (text) => (stdout += text), isTTY: options.terminal === true },
         stderr: { write: (text) => (stderr += text), isTTY: options.terminal === true },
         env: { ARIUS_AGENT_DIR: agentDirectory, ARIUS_TOKEN: 'test-key', ARIUS_DEBUG: '1', ...options.env },
+        // Pauses between attempts are counted elsewhere; here they would only take time.
+        sleep: async () => undefined,
         signal: options.signal ?? new AbortController().signal,
       });
       const lines = stdout
