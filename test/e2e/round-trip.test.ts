@@ -51,7 +51,7 @@ describe.each(['plain', 'sealed'])('a %s repository', (kind) => {
     await rm(`${folder}/many/3`, { recursive: true });
     const after = await describeTree(folder);
     const second = await place.run(['archive', folder, '--json', ...options]);
-    expect(second.messages.at(-1)).toMatchObject({ snapshotPublished: true, chunksUploaded: 1, tarsUploaded: 1 });
+    expect(second.messages.at(-1)).toMatchObject({ snapshotPublished: true, chunksUploaded: 2, tarsUploaded: 1 });
 
     const newest = await place.summary(['restore', place.folder('newest'), ...options]);
     expect(await describeTree(place.folder('newest'))).toEqual(after);
