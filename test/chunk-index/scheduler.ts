@@ -32,6 +32,8 @@ export class Scheduler {
   readonly trace: string[] = [];
   readonly #waiting: Waiting[] = [];
   readonly #killed = new Set<string>();
+  /** Actors that stand still, and for how many more steps: the ones that wake late. */
+  readonly #frozen = new Map<string, number>();
   #state: number;
   #running = 0;
 
@@ -47,8 +49,9 @@ export class Scheduler {
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
   }
 
-  pick<T>(items: readonly T[]): T {
-    return items[Math.floor(this.random() * items.length)] as T;
+  /** Undefined from nothing. */
+  pick<T>(items: readonly T[]): T | undefined {
+    return items[Math.floor(this.random() * items.length)];
   }
 
   /** Requests from outside an actor (the checker's) pass at once. */
@@ -92,6 +95,11 @@ export class Scheduler {
     }
   }
 
+  /** Others get this many steps ahead of it, if they have so many to make. */
+  freeze(actor: string, steps: number): void {
+    this.#frozen.set(actor, steps);
+  }
+
   get waitingActors(): string[] {
     return [...new Set(this.#waiting.map((waiting) => waiting.actor))];
   }
@@ -100,8 +108,7 @@ export class Scheduler {
   async run(between: (applied: Applied) => Promise<void>): Promise<void> {
     for (;;) {
       await turn();
-      const index = Math.floor(this.random() * this.#waiting.length);
-      const [next] = this.#waiting.splice(index, 1);
+      const next = this.#takeNext();
       if (next === undefined) {
         if (this.#running === 0) {
           return;
@@ -116,6 +123,22 @@ export class Scheduler {
       await turn();
       await between(next);
     }
+  }
+
+  #takeNext(): Waiting | undefined {
+    for (const [actor, steps] of this.#frozen) {
+      if (steps > 0) {
+        this.#frozen.set(actor, steps - 1);
+      } else {
+        this.#frozen.delete(actor);
+      }
+    }
+    const awake = this.#waiting.filter((waiting) => !this.#frozen.has(waiting.actor));
+    const next = this.pick(awake.length > 0 ? awake : this.#waiting);
+    if (next !== undefined) {
+      this.#waiting.splice(this.#waiting.indexOf(next), 1);
+    }
+    return next;
   }
 
   async #wait(what: string): Promise<void> {

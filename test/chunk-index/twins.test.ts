@@ -97,9 +97,11 @@ async function playSeed(seed: number, scheduler = new Scheduler(seed)): Promise<
   });
   const promises = new Promises();
   const some = (count: number, from: number): ShardEntry[] =>
-    Array.from({ length: count }, (_, n) => entryOf(hash(from + n, scheduler.pick(['aa', 'aa1', 'aa11', 'aa7']))));
+    Array.from({ length: count }, (_, n) =>
+      entryOf(hash(from + n, scheduler.pick(['aa', 'aa1', 'aa11', 'aa7']) ?? ROOT)),
+    );
 
-  const published = some(Math.floor(scheduler.random() * 7), 0);
+  const published = scheduler.random() < 0.4 ? [] : some(Math.floor(scheduler.random() * 7), 0);
   await record(world, promises, published);
   await complete(world, world.index(), 'earlier', promises);
   const [parent] = await world.shardNames();
@@ -133,9 +135,12 @@ async function playSeed(seed: number, scheduler = new Scheduler(seed)): Promise<
     if (scheduler.random() < 0.01) {
       world.clock.advance(scheduler.random() * 2 * (ROOT_CLAIM_DURATION_MS + ROOT_CLAIM_MARGIN_MS));
     }
-    if (scheduler.random() < 0.004) {
-      const victims = scheduler.waitingActors;
-      if (victims.length > 0) scheduler.kill(scheduler.pick(victims));
+    const someone = scheduler.pick(scheduler.waitingActors);
+    const fate = scheduler.random();
+    if (someone !== undefined && fate < 0.004) {
+      scheduler.kill(someone);
+    } else if (someone !== undefined && fate < 0.02) {
+      scheduler.freeze(someone, Math.floor(scheduler.random() * 150));
     }
   });
   await Promise.all(actors);
