@@ -62,6 +62,8 @@ export function newCounters(): ArchiveCounters {
 
 /** What a user is told about single files, as it happens. Paths are below the archived folder. */
 export interface ArchiveReport {
+  /** Whether `archived` is shown to anyone: finding the path of a stored tar member costs a query. */
+  readonly verbose: boolean;
   skipped(skip: Skip): void;
   changed(path: string): void;
   failed(path: string, why: string): void;

@@ -79,7 +79,9 @@ async function runRound(
   async function findCarriers(): Promise<void> {
     for await (const batch of hashedBatches(options, source)) {
       for (const carrier of await deduplicate(context, batch)) {
-        if (!options.dryRun) {
+        if (options.dryRun) {
+          context.report.archived(carrier.path, 'new');
+        } else {
           await (carrier.sizeBytes < SMALL_FILE_BYTES_MAX_EXCLUSIVE ? small : large).push(carrier);
         }
       }

@@ -102,6 +102,7 @@ function prepareAll(db: ScratchDatabase) {
     rehashFile: db.prepare(
       'UPDATE file SET size = ?, created = ?, modified = ?, content = ?, state = ?, attempts = ? WHERE id = ?',
     ),
+    fileName: db.prepare('SELECT directory, name FROM file WHERE id = ?'),
     setFileState: db.prepare('UPDATE file SET state = ? WHERE id = ?'),
     filesAgain: db.prepare(
       'SELECT id, directory, name, attempts FROM file WHERE state = 1 AND id > ? ORDER BY id LIMIT ?',
@@ -280,6 +281,14 @@ export class RunDatabase {
   setFileState(id: number, state: FileState): void {
     this.scratch.beforeWrite();
     this.#sql.setFileState.run(FILE_STATES.indexOf(state), id);
+  }
+
+  filePath(id: number): string {
+    const row = this.#sql.fileName.get(id);
+    if (row === undefined) {
+      throw new Error(`no file ${id} in this run`);
+    }
+    return joinPath(this.directoryPath(row.directory as number), row.name as string);
   }
 
   /** Files to be hashed again, in path order; pages, so that a file may change its state meanwhile. */

@@ -71,20 +71,18 @@ async function stage(
   firstGrant: StagingGrant,
   body: SpooledBody,
 ): Promise<void> {
-  let grant = firstGrant;
+  let grant = Promise.resolve(firstGrant);
   /** A grant lives for an hour, a slow upload for days: the staged blocks stay, only the signature is renewed. */
   async function withGrant(request: (url: string) => Promise<'staged' | 'refused'>): Promise<void> {
     for (let attempt = 1; attempt <= BODY_UPLOAD_ATTEMPTS_MAX; attempt++) {
       const used = grant;
-      if ((await request(used.url)) === 'staged') {
+      const { url, stagingName } = await used;
+      if ((await request(url)) === 'staged') {
         return;
       }
+      // Blocks in flight together meet the same refusal; the first of them renews for all.
       if (grant === used) {
-        const renewed = await context.api.stagingGrant(carrier.contentHash, context.runId);
-        if (renewed.outcome !== 'granted' || renewed.stagingName !== used.stagingName) {
-          break;
-        }
-        grant = renewed;
+        grant = renew(context, carrier, stagingName);
       }
     }
     throw cannotStage(carrier);
@@ -106,6 +104,14 @@ async function stage(
   );
   const ids = blocks.map(({ id }) => id);
   await withGrant((url) => context.blobs.commitBlockList(url, ids));
+}
+
+async function renew(context: ArchiveContext, carrier: Carrier, stagingName: string): Promise<StagingGrant> {
+  const renewed = await context.api.stagingGrant(carrier.contentHash, context.runId);
+  if (renewed.outcome !== 'granted' || renewed.stagingName !== stagingName) {
+    throw cannotStage(carrier);
+  }
+  return renewed;
 }
 
 async function blockOf(body: SpooledBody, offsetBytes: number, lengthBytes: number): Promise<BlobBody> {

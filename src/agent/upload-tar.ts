@@ -68,6 +68,9 @@ function settle(context: ArchiveContext, member: TarMember, outcome: EntryResult
     context.run.setContent(member.content, 'stored');
     context.counters.thinChunks++;
     context.counters.entriesRecorded++;
+    if (context.report.verbose) {
+      context.report.archived(context.run.filePath(member.fileId), 'new');
+    }
   } else if (outcome === 'debris') {
     context.run.setContent(member.content, 'waiting');
   } else {

@@ -62,6 +62,7 @@ async function archiveWith(service: FakeService, folder: string, hooks: Hooks): 
         onPhase: () => undefined,
         onOperation: () => undefined,
         report: {
+          verbose: true,
           skipped: ({ path }) => reported.push(`skipped ${path}`),
           changed: (path) => reported.push(`changed ${path}`),
           failed: (path) => reported.push(`failed ${path}`),

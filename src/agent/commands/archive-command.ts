@@ -243,6 +243,7 @@ function troubles(counters: ArchiveCounters): string {
 
 function reportOf(output: Output, dryRun: boolean): ArchiveReport {
   return {
+    verbose: output.verbose,
     skipped({ path, reason, explanation }) {
       const fields = { path, reason };
       if (FAILED_SKIPS.has(reason)) {

@@ -68,6 +68,7 @@ export async function archiveContext(
     lookup: async (hashes) => (await api.lookup(hashes, { purpose: 'archive', runId })).known,
     counters: newCounters(),
     report: {
+      verbose: true,
       skipped: ({ path }) => reported.push(`skipped ${path}`),
       changed: (path) => reported.push(`changed ${path}`),
       failed: (path) => reported.push(`failed ${path}`),
