@@ -1,6 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { CONDITIONAL_WRITE_RETRIES_MAX, ROOT_CLAIM_DURATION_MS } from '../../src/limits.ts';
+import {
+  CONDITIONAL_WRITE_RETRIES_MAX,
+  FLUSH_WORKERS,
+  PREFIX_LOAD_WORKERS,
+  ROOT_CLAIM_DURATION_MS,
+} from '../../src/limits.ts';
 import type { ShardEntry } from '../../src/repository/shard-entry.ts';
 import { describeLayout, freshLayout, layoutOf, parentWins, textOf } from './readers.ts';
 import { entries, entryOf, hash, hashesOf, World, type WorldOptions } from './world.ts';
@@ -73,6 +78,17 @@ describe('merging', () => {
     await world.pending.record([newer]);
     await world.complete(world.index());
     expect(describeLayout(await layoutOf(world))).toEqual(freshLayout([newer, ...rest], 1024));
+  });
+
+  it('of one hash in a parent and a deeper shard, the parent’s entry is kept', async () => {
+    const old = entries(3, 'aa');
+    const world = await worldWith(old);
+    const stale = old.map((entry) => entryOf(entry.contentHash, { tier: 'archive' }));
+    for (const entry of stale) {
+      await writeShard(world, entry.contentHash.slice(0, 5), [entry]);
+    }
+    await world.complete(world.index());
+    expect(describeLayout(await layoutOf(world))).toEqual(freshLayout(old, 1024));
   });
 
   it('a flush that runs twice writes once', async () => {
@@ -257,6 +273,31 @@ describe('splitting', () => {
 });
 
 describe('memory and many rows', () => {
+  it('invariant 7: uploads and loads in flight are bounded, over all roots an instance flushes', async () => {
+    const roots = ['aa', 'bb', 'cc', 'dd'];
+    const world = await worldWith(
+      roots.flatMap((root) => entries(120, root)),
+      { maxShardEntryCount: 3 },
+    );
+    await world.pending.record(roots.flatMap((root) => entries(240, root, 500)));
+    const inFlight = { 'blob-write': 0, 'blob-read': 0 };
+    const most = { 'blob-write': 0, 'blob-read': 0 };
+    world.storage.onRequest = async ({ kind, name, phase }) => {
+      if ((kind === 'blob-write' || kind === 'blob-read') && name.startsWith('chunk-index/')) {
+        inFlight[kind] += phase === 'before' ? 1 : -1;
+        most[kind] = Math.max(most[kind], inFlight[kind]);
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+    };
+    const index = world.index();
+    await Promise.all(roots.map((root) => index.flushRoot(root, JOB)));
+    expect(most['blob-write']).toBeLessThanOrEqual(FLUSH_WORKERS);
+    expect(most['blob-write']).toBeGreaterThan(FLUSH_WORKERS / 2);
+    // Of each root, those ahead and the one that is needed.
+    expect(most['blob-read']).toBeLessThanOrEqual(roots.length * (PREFIX_LOAD_WORKERS + 1));
+    expect(most['blob-read']).toBeGreaterThan(PREFIX_LOAD_WORKERS);
+  });
+
   it('reads rows a page at a time and holds no root', async () => {
     const list = entries(2_500, 'aa');
     const world = await worldWith(list);

@@ -326,6 +326,19 @@ describe('versions and claims', () => {
     expect(settled).toBe(true);
   });
 
+  it('a claim carries the version read before its listing: a bump in between makes it worthless', async () => {
+    const list = entries(3, 'aa');
+    const world = await published(list);
+    const index = world.index();
+    justBefore(world, 'blob-list photos/chunk-index/aa', async () => {
+      world.version = { ...world.version, layoutVersion: 77 };
+    });
+    expect(await foundIn(index, list)).toEqual(list);
+    world.watch();
+    expect(await foundIn(index, list)).toEqual(list);
+    expect(world.shardRequests()).toMatchObject({ lists: 1, reads: 0 });
+  });
+
   it('evicted shards are read again, without a listing', async () => {
     const list = [...entries(5, 'aa'), ...entries(5, 'ab')];
     const world = await published(list, { cachedEntriesMax: 5 });
