@@ -57,7 +57,7 @@ async function expectRestored(agent: TestAgent, folder: string, argv: string[] =
 }
 
 describe('archive', () => {
-  it('AR-28..30: archives small and large files, and they come back', async () => {
+  it('AR-28..30, AR-32, AR-50: creates the repository, archives small and large files, and they come back', async () => {
     const { service, agent, folder, write } = await setup();
     write('a.txt', 'hello');
     write('sub/dir/b.txt', 'hello again');
@@ -156,7 +156,7 @@ describe('archive', () => {
     ]);
   });
 
-  it('AR-47: commits every chunk with its metadata and tier in the one request that creates it', async () => {
+  it('AR-23, AR-48: commits every chunk with its metadata and tier in the one request that creates it', async () => {
     const { service, agent, folder, write } = await setup();
     write('large', large(1));
     write('small', 'x');
@@ -169,6 +169,7 @@ describe('archive', () => {
         chunkSize: blob?.body.byteLength,
       });
       expect(blob?.tier).toBe('Cold');
+      expect([...service.runs.values()][0]?.tier).toBe('cold');
     }
   });
 
@@ -180,9 +181,12 @@ describe('archive', () => {
     write('will-go', 'z');
     await agent.run(['archive', folder]);
     await expectRestored(agent, folder);
+    const before = temporaryFolder();
+    execFileSync('cp', ['-a', `${folder}/.`, before]);
     unlinkSync(join(folder, 'will-go'));
     await agent.run(['archive', folder]);
     await expectRestored(agent, folder);
+    await expectRestored(agent, before, ['--snapshot', '1']);
   });
 
   it('AR-40: a renamed folder costs filetrees only', async () => {
@@ -230,7 +234,7 @@ describe('archive', () => {
     expect(statSync(join(target, 'a')).mtimeMs).toBe(1_234_567_890_500);
   });
 
-  it('AR-31: seals everything in a sealed repository, and nothing opens without the passphrase', async () => {
+  it('AR-31, AR-51: seals everything in a sealed repository, and nothing opens without the passphrase', async () => {
     const { service, agent, folder, write } = await setup();
     service.passphrase = 'correct horse';
     const env = { ARIUS_PASSPHRASE: 'correct horse' };
@@ -320,7 +324,7 @@ describe('archive', () => {
     });
   });
 
-  it('AR-45, AR-46: a pointer file stands for its binary when the repository has it, and is reported when not', async () => {
+  it('AR-37, AR-45: a pointer file stands for its binary when the repository has it, and is reported when not', async () => {
     const { agent, folder, write } = await setup();
     write('photo.jpg', large(9));
     await agent.run(['archive', folder]);
@@ -333,6 +337,27 @@ describe('archive', () => {
     expect(lines.find(({ reason }) => reason === 'pointer-without-chunk')).toMatchObject({ path: 'lost.jpg' });
     const listed = (await agent.run(['ls'])).lines.filter(({ messageType }) => messageType === 'file');
     expect(listed).toMatchObject([{ path: 'photo.jpg', size: 1_200_000 }]);
+  });
+
+  it('AR-35, AR-47: writes no pointer files, and those beside their binaries change nothing', async () => {
+    const { agent, folder, write } = await setup();
+    write('photo.jpg', large(9));
+    await agent.run(['archive', folder]);
+    expect(readdirSync(folder)).toEqual(['photo.jpg']);
+    write('photo.jpg.pointer.arius', new Hasher().contentHash(large(9)));
+    const { summary } = await agent.run(['archive', folder]);
+    expect(summary).toMatchObject({ filesScanned: 1, snapshotPublished: false });
+  });
+
+  it('AR-46: a file that is only named like a pointer is told, and never archived under the name it does not have', async () => {
+    const { agent, folder, write } = await setup();
+    write('fine', 'f');
+    write('notes.pointer.arius', 'these are notes');
+    const { exitCode, lines } = await agent.run(['archive', folder]);
+    expect(exitCode).toBe(3);
+    expect(lines.find(({ messageType }) => messageType === 'warning')).toMatchObject({ path: 'notes.pointer.arius' });
+    const listed = (await agent.run(['ls'])).lines.filter(({ messageType }) => messageType === 'file');
+    expect(listed.map(({ path }) => path)).toEqual(['fine']);
   });
 
   it('AR-08: a young body without a sentinel makes its files wait, exit 4, everything else archived', async () => {
@@ -366,7 +391,7 @@ describe('archive', () => {
     expect(summary).toMatchObject({ filesWaiting: 1, thinChunks: 1 });
   });
 
-  it('AR-04, AR-05, AR-06: takes committed chunks it meets for stored, and counts only what it wrote', async () => {
+  it('AR-04, AR-05, AR-06, AR-07: takes committed chunks it meets for stored, and counts only what it wrote', async () => {
     const { service, agent, folder, write } = await setup();
     write('large', large(1));
     write('small', 's');
@@ -487,7 +512,7 @@ describe('archive', () => {
     });
   });
 
-  it('works from a fresh machine as well: without its cache it reads everything and uploads nothing', async () => {
+  it('AR-52: works from a fresh machine as well: without its cache it reads everything and uploads nothing', async () => {
     const { service, agent, folder, write } = await setup();
     write('a/b', 'b');
     write('c', large(1));

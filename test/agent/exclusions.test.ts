@@ -23,7 +23,7 @@ describe('exclusions', () => {
     expect(excludesFile(path)).toBe(true);
   });
 
-  it('EX-01: takes defaults as whole names, a folder name for folders only and a file name for files only', () => {
+  it('takes defaults as whole names, a folder name for folders only and a file name for files only', () => {
     expect(excludesDirectory('my@eaDir')).toBe(false);
     expect(excludesFile('@eaDir')).toBe(false);
     expect(excludesDirectory('thumbs.db')).toBe(false);

@@ -27,7 +27,7 @@ const scope = { repository: 'default', passphraseFingerprint: 'f1' };
 const cachePath = (): string => join(temporaryFolder(), 'sub', 'hash-cache.sqlite');
 
 describe('HashCache', () => {
-  it('HC-01: remembers across processes, to the last digit', async () => {
+  it('remembers across processes, to the last digit', async () => {
     const path = cachePath();
     const first = await HashCache.open(path, scope);
     first.put('/a', entry);
@@ -56,7 +56,7 @@ describe('HashCache', () => {
     one.close();
   });
 
-  it('HC-02: replaces what it knew of a path', async () => {
+  it('replaces what it knew of a path', async () => {
     const cache = await HashCache.open(cachePath(), scope);
     cache.put('/a', entry);
     const newer = { ...entry, contentHash: parseContentHash('ef'.repeat(32)) };
@@ -139,7 +139,7 @@ describe('HashCache', () => {
 });
 
 describe('isUnchanged', () => {
-  it('HC-03: believes a hash only when size, times, inode and device are all the same', () => {
+  it('believes a hash only when size, times, inode and device are all the same', () => {
     expect(isUnchanged(entry, signals)).toBe(true);
     expect(isUnchanged(entry, { ...signals, sizeBytes: 11 })).toBe(false);
     for (const key of ['mtimeNs', 'ctimeNs', 'inode', 'device'] as const) {
@@ -148,7 +148,7 @@ describe('isUnchanged', () => {
     }
   });
 
-  it('HC-04: does not believe a hash taken within two seconds of the last change, when a clock tick could hide an edit', () => {
+  it('does not believe a hash taken within two seconds of the last change, when a clock tick could hide an edit', () => {
     expect(isUnchanged({ ...entry, hashedAtNs: signals.ctimeNs + 2n * SECOND }, signals)).toBe(false);
     expect(isUnchanged({ ...entry, hashedAtNs: signals.ctimeNs + 2n * SECOND + 1n }, signals)).toBe(true);
     expect(isUnchanged({ ...entry, hashedAtNs: signals.ctimeNs - 5n * SECOND }, signals)).toBe(false);

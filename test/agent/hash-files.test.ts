@@ -125,7 +125,7 @@ describe('FileHasher', () => {
     expect(two.reads()).toBe(1);
   });
 
-  it('HC-12: believes the fingerprint of a large file only with --fast-hash', async () => {
+  it('believes the fingerprint of a large file only with --fast-hash', async () => {
     const content = Buffer.alloc(1_500_000, 'x');
     for (const [mode, reads] of [
       ['fast', 1],
@@ -140,7 +140,7 @@ describe('FileHasher', () => {
     }
   });
 
-  it('HC-13: does not believe the fingerprint when a sample or the size has changed', async () => {
+  it('does not believe the fingerprint when a sample or the size has changed', async () => {
     const content = Buffer.alloc(1_500_000, 'x');
     const { path, hasher } = await setup(content, { mode: 'fast' });
     await hasher.hash(path, await look(path));

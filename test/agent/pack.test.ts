@@ -179,7 +179,7 @@ describe('TarPacker', () => {
     expect(context.counters.filesFailed).toBe(1);
   });
 
-  it('TB-07: fails with the reason of the spool, and nothing waits', async () => {
+  it('AR-20, TB-07: fails with the reason of the spool, and nothing waits', async () => {
     const full = new AriusError('disk-full', 'No space.', 'Make room.');
     const { packer, carrier } = await packing({
       spool: {

@@ -169,23 +169,23 @@ describe('restore', () => {
     expect(warnings(result)).toMatchObject([{ path: 'a', message: expect.stringContaining('repair') as string }]);
   });
 
-  it.each([
-    ['RS-13', 'chunk-index-corrupt'],
-    ['RS-14', 'repair-incomplete'],
-  ])('%s: %s ends the restore with 14 and the command that mends it', async (_, code) => {
-    const { service, restore } = await archived({ a: 'a' });
-    service.intercept = (route, input) => {
-      if (route !== 'lookup') {
-        return undefined;
-      }
-      expect(input.purpose).toBe('restore');
-      const body = { type: 'x', title: 'x', status: 409, code, detail: 'It is.', next: 'Run arius-agent repair.' };
-      return { status: 409, body };
-    };
-    const { exitCode, lines } = await restore();
-    expect(exitCode).toBe(14);
-    expect(lines.at(-1)).toMatchObject({ code, next: 'Run arius-agent repair.' });
-  });
+  it.each(['chunk-index-corrupt', 'repair-incomplete'])(
+    'RS-13, RS-14: %s ends the restore with 14 and the command that mends it',
+    async (code) => {
+      const { service, restore } = await archived({ a: 'a' });
+      service.intercept = (route, input) => {
+        if (route !== 'lookup') {
+          return undefined;
+        }
+        expect(input.purpose).toBe('restore');
+        const body = { type: 'x', title: 'x', status: 409, code, detail: 'It is.', next: 'Run arius-agent repair.' };
+        return { status: 409, body };
+      };
+      const { exitCode, lines } = await restore();
+      expect(exitCode).toBe(14);
+      expect(lines.at(-1)).toMatchObject({ code, next: 'Run arius-agent repair.' });
+    },
+  );
 
   it('RS-02, RS-03, RS-15, RS-18: --path takes whole names: a folder and what is below it, or one file', async () => {
     const { service, target, restore } = await archived({
@@ -236,7 +236,7 @@ describe('restore', () => {
     expect(readdirSync(target)).toEqual(['a']);
   });
 
-  it('RS-19: downloads a tar once, however its members are scattered over the tree', async () => {
+  it('AR-49, RS-19: downloads a tar once, however its members are scattered over the tree', async () => {
     const files = Object.fromEntries(
       Array.from({ length: 30 }, (_, i) => [`d${i % 7}/e${i % 3}/f${i}`, `content ${i}`]),
     );

@@ -43,7 +43,7 @@ function write(root: string, ...paths: string[]): void {
 }
 
 describe('scan', () => {
-  it('EN-01: yields the files of a folder before its subfolders, both by UTF-16 order, whatever the disk says', async () => {
+  it('yields the files of a folder before its subfolders, both by UTF-16 order, whatever the disk says', async () => {
     const root = temporaryFolder();
     write(root, 'z.txt', 'b/2', 'b/1', 'a.txt', 'a/x/deep', 'a/y', 'B.txt', '\uff5e.txt', '\u{1f600}.txt');
     const { paths } = await scanFolder(root);
@@ -140,7 +140,7 @@ describe('scan', () => {
     expect((await scanFolder(root)).empty).toEqual(['a/empty']);
   });
 
-  it('EN-30: reports a folder it may not read, and goes on', async () => {
+  it('reports a folder it may not read, and goes on', async () => {
     const root = temporaryFolder();
     write(root, 'a/1', 'b/1', 'c/1');
     chmodSync(join(root, 'b'), 0o000);
