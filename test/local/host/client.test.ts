@@ -262,13 +262,13 @@ describe('terminate, suspend and resume', () => {
   });
 
   it('schedules what was decided while suspended only after the resumption', async () => {
-    const id = await sample.start('race', { timerMs: 150, workMs: 1000, cancel: true });
+    const id = await sample.start('race', { timerMs: 1200, workMs: 1800, cancel: true });
     await until(
       () => sample.status(id),
       (status) => status.runtimeStatus === 'Running',
     );
     await sample.client('suspend', id, { reason: 'pause' });
-    await new Promise((resolve) => setTimeout(resolve, 400));
+    await new Promise((resolve) => setTimeout(resolve, 1500));
     const scheduled = async (): Promise<number | undefined> =>
       (await sample.status(id, 'showHistory=true')).historyEvents?.filter(
         (event) => event.EventType === 'TaskCompleted',

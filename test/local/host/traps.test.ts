@@ -68,7 +68,7 @@ describe('what goes wrong as on Azure', () => {
   });
 
   it('a timer that is not cancelled keeps the instance running until it fires', async () => {
-    const id = await sample.start('race', { timerMs: 900, workMs: 1, cancel: false });
+    const id = await sample.start('race', { timerMs: 2500, workMs: 1, cancel: false });
     await new Promise((resolve) => setTimeout(resolve, 400));
     expect((await sample.status(id)).runtimeStatus).toBe('Running');
     expect((await sample.ended(id)).output).toEqual({ winner: 'work', after: 10 });

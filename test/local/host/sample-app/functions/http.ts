@@ -1,5 +1,6 @@
 /** HTTP functions: what a route, a key, a body and an answer can be. */
 
+import { appendFileSync } from 'node:fs';
 import { app, type HttpRequest, type HttpResponseInit, type InvocationContext } from '@azure/functions';
 
 app.http('hello', { methods: ['GET'], authLevel: 'anonymous', handler: () => ({ body: 'hello' }) });
@@ -68,6 +69,7 @@ app.http('slow', {
   methods: ['GET'],
   authLevel: 'anonymous',
   handler: async (request) => {
+    if (process.env.SAMPLE_LOG !== undefined) appendFileSync(process.env.SAMPLE_LOG, 'slow begins\n');
     await new Promise((resolve) => setTimeout(resolve, Number(request.query.get('ms') ?? 0)));
     return { body: 'done' };
   },

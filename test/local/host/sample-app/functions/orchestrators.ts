@@ -276,7 +276,10 @@ df.app.orchestration('beyond', function* (context) {
 });
 
 df.app.orchestration('uncaughtEarly', function* (context) {
-  const tasks = [context.df.callActivity('fail', 'early'), context.df.callActivity('wait', { ms: 600, value: 'late' })];
+  const tasks = [
+    context.df.callActivity('fail', 'early'),
+    context.df.callActivity('wait', { ms: 2000, value: 'late' }),
+  ];
   return yield context.df.Task.all(tasks);
 });
 
