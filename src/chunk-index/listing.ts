@@ -35,7 +35,7 @@ export class RootListing {
 }
 
 /** Every shard whose prefix starts with `prefix`, in order, a page at a time. Other blobs are passed over. */
-export async function* listShards(container: BlobContainer, prefix = ''): AsyncGenerator<ShardRef> {
+async function* listShards(container: BlobContainer, prefix = ''): AsyncGenerator<ShardRef> {
   let continuation: string | undefined;
   do {
     const page = await container.listPage(shardBlobName(prefix), continuation === undefined ? {} : { continuation });

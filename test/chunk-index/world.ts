@@ -14,7 +14,7 @@ import type { StorageRequest } from '../../src/storage/memory/gate.ts';
 import { MemoryStorage } from '../../src/storage/memory/memory-storage.ts';
 import type { Clock } from '../../src/storage/ports.ts';
 
-export const REPOSITORY = 'photos';
+const REPOSITORY = 'photos';
 
 export class TestClock implements Clock {
   #nowMs = Date.UTC(2026, 0, 1);
