@@ -5,7 +5,7 @@ import { VERSION } from '../../src/version.ts';
 import { PROJECT } from './sources.ts';
 
 const text = (path: string): string => readFileSync(join(PROJECT, path), 'utf8');
-const json = (path: string): Record<string, never> => JSON.parse(text(path));
+const json = (path: string): Record<string, unknown> => JSON.parse(text(path));
 
 describe('package.json', () => {
   it('has the version that the program says', () => {

@@ -9,7 +9,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'vitest';
 
-export const BIN = fileURLToPath(new URL('../../../bin/arius-agent.mjs', import.meta.url));
+const BIN = fileURLToPath(new URL('../../../bin/arius-agent.mjs', import.meta.url));
 
 export interface Outcome {
   readonly code: number | null;
