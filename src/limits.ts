@@ -220,6 +220,8 @@ export const TAR_MEMBERS_MAX = 16_384;
 export const CHANGED_FILE_ATTEMPTS_MAX = 3;
 /** A hash is reused only if the file's last change lies this long before the hash: file clocks are coarse. */
 export const RACY_CHANGE_NS = 2_000_000_000n;
+/** A second Ctrl-C ends the agent at once, but not this soon: npm passes on a first one that the terminal told already. */
+export const SIGNAL_ECHO_MS_MAX = 1000;
 /** Attempts of one HTTP request, with exponential backoff and full jitter between them. */
 export const HTTP_ATTEMPTS_MAX = 7;
 export const HTTP_BACKOFF_FIRST_MS = 250;

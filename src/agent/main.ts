@@ -5,6 +5,7 @@
 
 import { CommanderError } from 'commander';
 import { AriusError } from '../errors.ts';
+import { SIGNAL_ECHO_MS_MAX } from '../limits.ts';
 import type { AgentDependencies } from './command.ts';
 import { buildProgram } from './command-line.ts';
 import { HumanOutput } from './output/human-output.ts';
@@ -41,10 +42,15 @@ class AgentRun {
 
   /** The first Ctrl-C ends the command in order; a second one ends the process. */
   listen(): () => void {
+    let firstMs = 0;
     const interrupt = (): void => {
       if (this.#abort.signal.aborted) {
-        process.exit(130);
+        if (performance.now() - firstMs > SIGNAL_ECHO_MS_MAX) {
+          process.exit(130);
+        }
+        return;
       }
+      firstMs = performance.now();
       this.#abort.abort(
         new AriusError(
           'interrupted',
