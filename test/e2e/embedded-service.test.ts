@@ -64,6 +64,21 @@ describe('two commands on one state directory', () => {
   });
 });
 
+describe('a command that is interrupted', () => {
+  it('says so, ends with 130, and leaves no process behind', async () => {
+    const child = place.start(['archive', folder]);
+    let said = '';
+    child.stderr?.on('data', (data) => {
+      said += data;
+    });
+    while (!said.includes('Starting the embedded service')) await once(child.stderr ?? child, 'data');
+    child.kill('SIGINT');
+    expect(await once(child, 'exit')).toEqual([130, null]);
+    expect(said).toContain('interrupted');
+    expect(await processesOf(place.path)).toEqual([]);
+  });
+});
+
 describe('a command that is killed', () => {
   it('leaves no process behind, and the next one goes on from what was saved', async () => {
     await place.summary(['archive', folder]);
