@@ -24,8 +24,10 @@ import { EntryRecorder } from './entry-recorder.ts';
 import type { FileSignals } from './file-signals.ts';
 import type { FileHasher } from './hash-files.ts';
 import { type PackedTar, TarPacker } from './pack.ts';
+import { localPathOf } from './paths.ts';
 import { allOrAbort, batches, orderedMap, workers } from './pipeline.ts';
-import { codeOf, localPathOf, type ScannedFile } from './scan.ts';
+import type { ScannedFile } from './scan.ts';
+import { codeOf } from './system-errors.ts';
 import { uploadLarge } from './upload-large.ts';
 import { uploadTar } from './upload-tar.ts';
 

@@ -9,7 +9,7 @@ import { Agent, type Dispatcher, request } from 'undici';
 import { AriusError } from '../errors.ts';
 import { HTTP_ATTEMPTS_MAX, HTTP_SILENCE_MS_MAX } from '../limits.ts';
 import { backoffMs, type Sleep, sleep } from './retry.ts';
-import { reasonOf } from './service-client.ts';
+import { reasonOf } from './system-errors.ts';
 
 /** A body that can be sent again from its start. */
 export interface BlobBody {

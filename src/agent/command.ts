@@ -2,6 +2,7 @@
 
 import type { ReadStream } from 'node:tty';
 import type { EmbeddedServiceLauncher } from './embedded.ts';
+import { HashCache } from './hash-cache.ts';
 import type { Output, TextStream } from './output/output.ts';
 import { type PromptInput, promptPassphrase } from './passphrase-prompt.ts';
 import type { Sleep } from './retry.ts';
@@ -56,6 +57,15 @@ export async function withSession<T>(
   }
   await session.close();
   return result;
+}
+
+/** The hashes that are valid in this repository, with this passphrase. */
+export function openHashCache(session: Session, settings: Settings): Promise<HashCache> {
+  return HashCache.open(settings.hashCacheFile, {
+    repository: settings.repository,
+    // Two passphrases give two fingerprints; neither can be seen in it more easily than in any content hash.
+    passphraseFingerprint: session.hasher.contentHash(Buffer.from('hash cache')),
+  });
 }
 
 function promptOf(deps: AgentDependencies, repository: string): (() => Promise<string>) | undefined {

@@ -14,7 +14,7 @@ import { filetreeBlobName } from '../repository/blob-names.ts';
 import { type FileTreeEntry, parseFileTree } from '../repository/filetree.ts';
 import { type BlobClient, BlobMissingError } from './blob-client.ts';
 import type { RepositoryApi } from './repository-api.ts';
-import { reasonOf } from './service-client.ts';
+import { reasonOf } from './system-errors.ts';
 
 const LF = 0x0a;
 

@@ -10,7 +10,7 @@ import type { ContentHash, FileTreeHash } from '../hashing/hashes.ts';
 import { AGENT_DATABASE_BATCH, AGENT_DATABASE_CACHE_KIB, RACY_CHANGE_NS } from '../limits.ts';
 import { loadSqlite } from './database.ts';
 import type { FileSignals } from './file-signals.ts';
-import { bytesOf, hexOf } from './run-database.ts';
+import { bytesOf, hexOf } from './hash-bytes.ts';
 
 export interface CachedHash {
   readonly contentHash: ContentHash;

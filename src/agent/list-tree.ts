@@ -5,9 +5,9 @@ import type { FileTreeHash } from '../hashing/hashes.ts';
 import { HASHES_PER_LOOKUP_MAX } from '../limits.ts';
 import type { FileTreeEntry } from '../repository/filetree.ts';
 import type { FiletreeReader } from './filetree-reader.ts';
+import { joinPath } from './paths.ts';
 import { printable } from './printable.ts';
 import type { RepositoryApi } from './repository-api.ts';
-import { joinPath } from './run-database.ts';
 
 export interface ListedEntry {
   readonly path: string;

@@ -9,8 +9,9 @@ import type { ChunkHash, ContentHash } from '../hashing/hashes.ts';
 import { SMALL_FILE_BYTES_MAX_EXCLUSIVE, TAR_MEMBERS_MAX, TAR_TARGET_BYTES } from '../limits.ts';
 import { TarBundleWriter } from '../repository/tar-bundle.ts';
 import { type ArchiveContext, type Carrier, carrierChanged, carrierFailed } from './archive-context.ts';
-import { codeOf, localPathOf } from './scan.ts';
+import { localPathOf } from './paths.ts';
 import type { SpooledBody } from './spool.ts';
+import { codeOf } from './system-errors.ts';
 
 /** Complete and in the spool, not proven yet. Its members are in the run database under `id`. */
 export interface PackedTar {
@@ -54,7 +55,7 @@ export class TarPacker {
     }
     this.#open ??= this.#start();
     const { id, writer, spooled } = this.#open;
-    this.#context.run.addMember(id, {
+    this.#context.run.tarMembers.add(id, {
       content: carrier.contentHash,
       sizeBytes: bytes.byteLength,
       fileId: carrier.fileId,

@@ -9,7 +9,7 @@ import { signalsOf } from './file-signals.ts';
 import type { FileHasher } from './hash-files.ts';
 import type { RestoreReport } from './restore.ts';
 import type { PlannedFile, RestorePlan, RestoreState } from './restore-plan.ts';
-import { codeOf } from './scan.ts';
+import { codeOf } from './system-errors.ts';
 
 export interface CompareOptions {
   readonly plan: RestorePlan;

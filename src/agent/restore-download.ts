@@ -23,7 +23,7 @@ import type { RepositoryApi } from './repository-api.ts';
 import type { RestoreCounters, RestoreReport } from './restore.ts';
 import type { PlannedFile, RestorePlan, RestoreState } from './restore-plan.ts';
 import { FileNotWritableError, type RestoreTarget, WrongContentError } from './restore-target.ts';
-import { reasonOf } from './service-client.ts';
+import { reasonOf } from './system-errors.ts';
 
 export interface DownloadOptions {
   readonly plan: RestorePlan;

@@ -5,7 +5,7 @@
 
 import type { ChunkHash, ContentHash, FileTreeHash } from '../hashing/hashes.ts';
 import type { ScratchDatabase } from './database.ts';
-import { bytesOf, hexOf } from './run-database.ts';
+import { bytesOf, hexOf } from './hash-bytes.ts';
 
 /**
  * `wanted`: not looked at. `needed`: to be downloaded. `identical`, `kept`: the local file stays. `pending`: its chunk

@@ -26,9 +26,9 @@ import { AriusError } from '../errors.ts';
 import type { Hasher } from '../hashing/hasher.ts';
 import type { ContentHash } from '../hashing/hashes.ts';
 import { fileChunks } from './file-chunks.ts';
-import { codeOf } from './scan.ts';
+import { codeOf } from './system-errors.ts';
 
-export const TEMPORARY_FOLDER = '.arius-restore';
+const TEMPORARY_FOLDER = '.arius-restore';
 const OWN_FOLDER = /^(\d+)-[0-9a-f]{8}$/;
 /** Checked directories that are remembered; more are simply checked again. */
 const CHECKED_DIRECTORIES_MAX = 1000;

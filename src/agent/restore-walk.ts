@@ -5,8 +5,8 @@ import type { FileTreeHash } from '../hashing/hashes.ts';
 import { DIRECTORY_ENTRIES_PER_PAGE, FILETREE_READ_WORKERS } from '../limits.ts';
 import type { FiletreeReader } from './filetree-reader.ts';
 import type { PathFilter } from './path-filter.ts';
+import { joinPath } from './paths.ts';
 import type { PlannedDirectory, RestorePlan } from './restore-plan.ts';
-import { joinPath } from './run-database.ts';
 
 export async function walkTree(options: {
   readonly plan: RestorePlan;

@@ -12,6 +12,7 @@ import type { HashCache } from './hash-cache.ts';
 import { FileHasher } from './hash-files.ts';
 import type { FileSystems } from './network-filesystem.ts';
 import type { PathFilter } from './path-filter.ts';
+import { localPathOf } from './paths.ts';
 import { printable } from './printable.ts';
 import { compareWithTarget } from './restore-compare.ts';
 import { downloadChunks, locateContents } from './restore-download.ts';
@@ -19,8 +20,8 @@ import { RESTORE_SCHEMA, RestorePlan } from './restore-plan.ts';
 import { RestoreTarget } from './restore-target.ts';
 import { walkTree } from './restore-walk.ts';
 import { openRunFolder } from './run-folder.ts';
-import { codeOf, localPathOf } from './scan.ts';
 import type { Session } from './session.ts';
+import { codeOf } from './system-errors.ts';
 
 export interface RestoreCounters {
   filesWanted: number;

@@ -1,6 +1,5 @@
 /**
- * What an archive run has seen: directories and files in path order, the state of every content, and the members of the
- * tar being packed. It lives on disk, so that nothing in memory grows with the number of files.
+ * What an archive run has seen: directories and files in path order, and the state of every content. It lives on disk, so that nothing in memory grows with the number of files.
  *
  * Directory ids are given in the order of a depth-first walk, so the directories below `d` are exactly the ids from
  * `d + 1` to its `lastId`, and children always have greater ids than their parents.
@@ -10,6 +9,10 @@ import type { ContentHash, FileTreeHash } from '../hashing/hashes.ts';
 import { DIRECTORY_ENTRIES_PER_PAGE } from '../limits.ts';
 import type { FileTreeEntry } from '../repository/filetree.ts';
 import type { ScratchDatabase } from './database.ts';
+import { bytesOf, hexOf } from './hash-bytes.ts';
+import { joinPath } from './paths.ts';
+import { SCAN_LISTINGS_SCHEMA, ScanListings } from './scan-listings.ts';
+import { TAR_MEMBERS_SCHEMA, TarMembers } from './tar-members.ts';
 
 /**
  * `queued`: its carrier, the file it is read from, is on its way. `lost`: the carrier changed or vanished, another file
@@ -23,7 +26,7 @@ export type FileState = 'hashed' | 'again' | 'failed';
 const CONTENT_STATES: readonly ContentState[] = ['queued', 'lost', 'waiting', 'stored', 'known'];
 const FILE_STATES: readonly FileState[] = ['hashed', 'again', 'failed'];
 
-export const RUN_SCHEMA = `
+const TREE_SCHEMA = `
   CREATE TABLE directory (
     id INTEGER PRIMARY KEY, parent INTEGER, name TEXT NOT NULL, last_id INTEGER NOT NULL,
     tree_hash BLOB, node_bytes INTEGER NOT NULL DEFAULT 0, present INTEGER NOT NULL DEFAULT 0);
@@ -35,12 +38,10 @@ export const RUN_SCHEMA = `
   CREATE UNIQUE INDEX file_name ON file (directory, name);
   CREATE INDEX file_unsettled ON file (state, id) WHERE state <> 0;
   CREATE TABLE content (hash BLOB PRIMARY KEY, state INTEGER NOT NULL) WITHOUT ROWID;
-  CREATE TABLE member (tar INTEGER NOT NULL, content BLOB NOT NULL, size INTEGER NOT NULL, file INTEGER NOT NULL,
-    PRIMARY KEY (tar, content)) WITHOUT ROWID;
   CREATE TABLE uploaded_node (hash BLOB PRIMARY KEY) WITHOUT ROWID;
-  CREATE TABLE scan_entry (directory INTEGER NOT NULL, kind INTEGER NOT NULL, name TEXT NOT NULL,
-    PRIMARY KEY (directory, kind, name)) WITHOUT ROWID;
 `;
+
+export const RUN_SCHEMA: string = TREE_SCHEMA + TAR_MEMBERS_SCHEMA + SCAN_LISTINGS_SCHEMA;
 
 export interface FileRow {
   readonly directoryId: number;
@@ -62,12 +63,6 @@ export interface FileRef {
   /** Below the archived folder, with slashes. */
   readonly path: string;
   readonly attempts: number;
-}
-
-export interface TarMember {
-  readonly content: ContentHash;
-  readonly sizeBytes: number;
-  readonly fileId: number;
 }
 
 export interface DirectoryRow {
@@ -133,27 +128,20 @@ function prepareAll(db: ScratchDatabase) {
       `SELECT count(*) AS files, coalesce(sum(f.size), 0) AS bytes FROM file f JOIN content c ON c.hash = f.content
        WHERE f.state = 0 AND c.state >= 3`,
     ),
-    addScanEntry: db.prepare('INSERT INTO scan_entry (directory, kind, name) VALUES (?, ?, ?) ON CONFLICT DO NOTHING'),
-    scanEntries: db.prepare(
-      'SELECT name FROM scan_entry WHERE directory = ? AND kind = ? AND name > ? ORDER BY name LIMIT ?',
-    ),
-    hasScanEntry: db.prepare('SELECT 1 FROM scan_entry WHERE directory = ? AND kind = ? AND name = ?'),
-    dropScanEntries: db.prepare('DELETE FROM scan_entry WHERE directory = ?'),
-    addMember: db.prepare('INSERT INTO member (tar, content, size, file) VALUES (?, ?, ?, ?)'),
-    members: db.prepare(
-      'SELECT content, size, file FROM member WHERE tar = ? AND content > ? ORDER BY content LIMIT ?',
-    ),
-    dropMembers: db.prepare('DELETE FROM member WHERE tar = ?'),
   };
 }
 
 export class RunDatabase {
   readonly scratch: ScratchDatabase;
+  readonly tarMembers: TarMembers;
+  readonly listings: ScanListings;
   readonly #sql: Statements;
   #lastDirectoryId = 0;
 
   constructor(scratch: ScratchDatabase) {
     this.scratch = scratch;
+    this.tarMembers = new TarMembers(scratch);
+    this.listings = new ScanListings(scratch);
     this.#sql = prepareAll(scratch);
   }
 
@@ -334,21 +322,6 @@ export class RunDatabase {
     }));
   }
 
-  // --- Members of tars ---
-
-  addMember(tar: number, member: TarMember): void {
-    this.scratch.beforeWrite();
-    this.#sql.addMember.run(tar, bytesOf(member.content), member.sizeBytes, member.fileId);
-  }
-
-  members(tar: number, after: ContentHash | undefined, limit: number): TarMember[] {
-    return this.#sql.members.all(tar, after === undefined ? new Uint8Array() : bytesOf(after), limit).map((row) => ({
-      content: hexOf(row.content) as ContentHash,
-      sizeBytes: row.size as number,
-      fileId: row.file as number,
-    }));
-  }
-
   // --- The tree, of what is stored ---
 
   /** Entries of a directory in the order of the format, after a given one: only files whose content is stored. */
@@ -372,44 +345,4 @@ export class RunDatabase {
     const row = this.#sql.totals.get();
     return { fileCount: Number(row?.files ?? 0), bytes: Number(row?.bytes ?? 0) };
   }
-
-  // --- Entries of directories that are being scanned ---
-
-  addScanEntry(directoryId: number, kind: 'file' | 'directory', name: string): void {
-    this.scratch.beforeWrite();
-    this.#sql.addScanEntry.run(directoryId, kind === 'file' ? 0 : 1, name);
-  }
-
-  /** Names after the given one, in order. */
-  scanEntries(directoryId: number, kind: 'file' | 'directory', after: string, limit: number): string[] {
-    return this.#sql.scanEntries
-      .all(directoryId, kind === 'file' ? 0 : 1, after, limit)
-      .map((row) => row.name as string);
-  }
-
-  hasScanEntry(directoryId: number, kind: 'file' | 'directory', name: string): boolean {
-    return this.#sql.hasScanEntry.get(directoryId, kind === 'file' ? 0 : 1, name) !== undefined;
-  }
-
-  dropScanEntries(directoryId: number): void {
-    this.scratch.beforeWrite();
-    this.#sql.dropScanEntries.run(directoryId);
-  }
-
-  dropMembers(tar: number): void {
-    this.scratch.beforeWrite();
-    this.#sql.dropMembers.run(tar);
-  }
-}
-
-export function joinPath(directory: string, name: string): string {
-  return directory === '' ? name : `${directory}/${name}`;
-}
-
-export function bytesOf(hash: string): Uint8Array {
-  return Buffer.from(hash, 'hex');
-}
-
-export function hexOf(value: unknown): string {
-  return Buffer.from(value as Uint8Array).toString('hex');
 }

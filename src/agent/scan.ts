@@ -15,8 +15,10 @@ import { isPointerName } from '../repository/pointer-file.ts';
 import { pathProblem, segmentProblem } from '../repository/repository-path.ts';
 import type { Exclusions } from './exclusions.ts';
 import { type FileSignals, signalsOf } from './file-signals.ts';
+import { joinPath, localPathOf } from './paths.ts';
 import { printable, printableBytes } from './printable.ts';
-import { joinPath, type RunDatabase } from './run-database.ts';
+import type { RunDatabase } from './run-database.ts';
+import { codeOf } from './system-errors.ts';
 
 export interface ScannedFile {
   readonly directoryId: number;
@@ -82,9 +84,9 @@ class Scan {
     // The directories between the root and the one being read; each remembers its last entered child.
     const open: { id: number; path: string; after: string }[] = [{ id: rootId, path: '', after: '' }];
     for (let current = open.at(-1); current !== undefined; current = open.at(-1)) {
-      const name = this.#run.scanEntries(current.id, 'directory', current.after, 1)[0];
+      const name = this.#run.listings.names(current.id, 'directory', current.after, 1)[0];
       if (name === undefined) {
-        this.#run.dropScanEntries(current.id);
+        this.#run.listings.drop(current.id);
         this.#run.endDirectory(current.id);
         open.pop();
         continue;
@@ -142,18 +144,18 @@ class Scan {
       if (this.#options.exclusions.excludesDirectory(path, name)) {
         this.#skip(path, 'excluded', 'excluded folder');
       } else {
-        this.#run.addScanEntry(id, 'directory', name);
+        this.#run.listings.add(id, 'directory', name);
       }
     } else if (this.#options.exclusions.excludesFile(binaryPath(path), binaryPath(name))) {
       this.#skip(path, 'excluded', 'excluded file');
     } else {
-      this.#run.addScanEntry(id, 'file', name);
+      this.#run.listings.add(id, 'file', name);
     }
   }
 
   async *#files(id: number, path: string): AsyncGenerator<ScannedFile, void, void> {
     for (let after = ''; ; ) {
-      const names = this.#run.scanEntries(id, 'file', after, STATS_AT_A_TIME);
+      const names = this.#run.listings.names(id, 'file', after, STATS_AT_A_TIME);
       const files = await Promise.all(names.map((name) => this.#look(id, path, name)));
       for (const file of files) {
         if (file !== undefined) {
@@ -195,7 +197,7 @@ class Scan {
       this.#skip(localPath, 'pointer-file', 'a pointer file without a usable name');
       return false;
     }
-    return !this.#run.hasScanEntry(directoryId, 'file', binary);
+    return !this.#run.listings.has(directoryId, 'file', binary);
   }
 
   /** Of the file itself; of a link, of the file it leads to. Undefined, and reported, when it is neither. */
@@ -237,16 +239,6 @@ class Scan {
   #skip(path: string, reason: SkipReason, explanation: string): void {
     this.#options.onSkip({ path: printable(path), reason, explanation });
   }
-}
-
-/** `root` may be `/`. */
-export function localPathOf(root: string, path: string): string {
-  return path === '' ? root : `${root.endsWith('/') ? root.slice(0, -1) : root}/${path}`;
-}
-
-export function codeOf(error: unknown): string {
-  const { code } = error as NodeJS.ErrnoException;
-  return code ?? (error instanceof Error ? error.message : String(error));
 }
 
 function binaryPath(pathOrName: string): string {

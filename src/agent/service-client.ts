@@ -10,6 +10,7 @@ import { problem } from '../contract/schemas.ts';
 import { AriusError } from '../errors.ts';
 import { HTTP_ATTEMPTS_MAX, HTTP_SILENCE_MS_MAX } from '../limits.ts';
 import { backoffMs, type Sleep, sleep } from './retry.ts';
+import { reasonOf } from './system-errors.ts';
 
 type ResponseOf<N extends RouteName> = z.infer<(typeof ROUTES)[N]['response']>;
 type RequestOf<N extends RouteName> = (typeof ROUTES)[N] extends { request: infer R extends z.ZodType }
@@ -186,16 +187,4 @@ function parseJson(text: string): unknown {
   } catch {
     return undefined;
   }
-}
-
-/** The system's own word for it (`ECONNREFUSED`, `ENOTFOUND`), which helps more than "fetch failed". */
-export function reasonOf(error: unknown): string {
-  if (error instanceof AggregateError && error.errors.length > 0) {
-    return reasonOf(error.errors[0]);
-  }
-  if (error instanceof Error) {
-    const code = (error as NodeJS.ErrnoException).code;
-    return error.message !== '' ? error.message : (code ?? error.name);
-  }
-  return String(error);
 }

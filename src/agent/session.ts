@@ -48,11 +48,6 @@ export interface Session {
   close(): Promise<void>;
 }
 
-/** Two passphrases give two fingerprints; neither can be seen in it more easily than in any content hash. */
-export function fingerprintOf(session: Pick<Session, 'hasher'>): string {
-  return session.hasher.contentHash(Buffer.from('hash cache'));
-}
-
 export async function openSession(options: SessionOptions): Promise<Session> {
   const opening = new Opening(options);
   try {

@@ -30,7 +30,9 @@ export interface Settings {
   /** State of the embedded service. */
   readonly stateDirectory: string;
   /** State of the agent itself: all of it disposable. */
-  readonly agentDirectory: string;
+  readonly hashCacheFile: string;
+  /** Databases of runs, and bodies on their way, unless another folder is chosen for those. */
+  readonly runsDirectory: string;
 }
 
 export async function readSettings(options: CommonOptions, env: Environment): Promise<Settings> {
@@ -48,16 +50,17 @@ export async function readSettings(options: CommonOptions, env: Environment): Pr
     service: await serviceOf(options, env, agentDirectory),
     passphraseText: await passphraseOf(options, env),
     stateDirectory: stateDirectoryOf(options, env),
-    agentDirectory,
+    hashCacheFile: join(agentDirectory, 'hash-cache.sqlite'),
+    runsDirectory: join(agentDirectory, 'runs'),
   };
 }
 
-export function stateDirectoryOf(options: Pick<CommonOptions, 'local'>, env: Environment): string {
+function stateDirectoryOf(options: Pick<CommonOptions, 'local'>, env: Environment): string {
   return resolve(options.local ?? nonEmpty(env.ARIUS_LOCAL_DIR) ?? join(homedir(), '.arius-functions', 'local'));
 }
 
 /** Exactly as it is, but for the one line end that editors put at the end of a file. */
-export async function passphraseOf(
+async function passphraseOf(
   options: Pick<CommonOptions, 'passphraseFile'>,
   env: Environment,
 ): Promise<string | undefined> {
@@ -80,7 +83,7 @@ export async function passphraseOf(
 const storedConnection = z.object({ url: z.string(), token: z.string().optional() });
 
 /** What `connect` stored. */
-export function connectionFile(agentDirectory: string): string {
+function connectionFile(agentDirectory: string): string {
   return join(agentDirectory, 'connection.json');
 }
 
@@ -116,7 +119,7 @@ async function readStored(path: string): Promise<z.infer<typeof storedConnection
   }
 }
 
-export function checkedUrl(text: string): string {
+function checkedUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || (url.protocol !== 'http:' && url.protocol !== 'https:')) {
     throw usage(`"${text}" is not an address of a service.`, 'It looks like https://name.azurewebsites.net.');

@@ -14,7 +14,7 @@ export interface SnapshotChoice {
   readonly source?: string;
 }
 
-export const LATEST = 'latest';
+const LATEST = 'latest';
 const SHOWN_SOURCES_MAX = 5;
 
 /** `snapshots`: all of the repository, oldest first, so that an index means what `snapshots` shows. */

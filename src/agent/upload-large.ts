@@ -12,9 +12,10 @@ import { type ArchiveContext, type Carrier, carrierChanged, carrierFailed } from
 import { type Confirmation, commitBody, confirmationOf } from './commit-chunk.ts';
 import type { EntryRecorder } from './entry-recorder.ts';
 import { fileChunks } from './file-chunks.ts';
+import { localPathOf } from './paths.ts';
 import { proveBody } from './prove.ts';
-import { codeOf, localPathOf } from './scan.ts';
 import type { SpooledBody } from './spool.ts';
+import { codeOf } from './system-errors.ts';
 import { uploadStaged } from './upload-staged.ts';
 
 export async function uploadLarge(context: ArchiveContext, recorder: EntryRecorder, carrier: Carrier): Promise<void> {

@@ -9,7 +9,7 @@ import type { ArchiveContext } from './archive-context.ts';
 import { type Confirmation, commitBody } from './commit-chunk.ts';
 import type { PackedTar } from './pack.ts';
 import { proveBody } from './prove.ts';
-import type { TarMember } from './run-database.ts';
+import type { TarMember } from './tar-members.ts';
 
 export async function uploadTar(context: ArchiveContext, tar: PackedTar): Promise<void> {
   try {
@@ -33,14 +33,14 @@ export async function uploadTar(context: ArchiveContext, tar: PackedTar): Promis
   } finally {
     await tar.body.remove();
   }
-  context.run.dropMembers(tar.id);
+  context.run.tarMembers.drop(tar.id);
 }
 
 /** Page by page. When the tar itself is not there, or is another writer's debris, no member was touched. */
 async function recordMembers(context: ArchiveContext, tar: PackedTar): Promise<Confirmation> {
   let after: ContentHash | undefined;
   for (;;) {
-    const members = context.run.members(tar.id, after, MEMBERS_PER_CALL_MAX);
+    const members = context.run.tarMembers.page(tar.id, after, MEMBERS_PER_CALL_MAX);
     if (members.length === 0) {
       return 'committed';
     }
@@ -83,7 +83,7 @@ function settle(context: ArchiveContext, member: TarMember, outcome: EntryResult
 function markAllWaiting(context: ArchiveContext, tarId: number): void {
   let after: ContentHash | undefined;
   for (;;) {
-    const members = context.run.members(tarId, after, MEMBERS_PER_CALL_MAX);
+    const members = context.run.tarMembers.page(tarId, after, MEMBERS_PER_CALL_MAX);
     for (const { content } of members) {
       context.run.setContent(content, 'waiting');
     }

@@ -88,7 +88,7 @@ describe('TarPacker', () => {
       [carriers[2]?.contentHash, ''],
     ]);
     expect(tars[0]?.memberCount).toBe(3);
-    expect(context.run.members(1, undefined, 10)).toHaveLength(3);
+    expect(context.run.tarMembers.page(1, undefined, 10)).toHaveLength(3);
   });
 
   it('TB-02: seals a tar right after the member that brings its data to the target', async () => {

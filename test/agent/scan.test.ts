@@ -68,7 +68,7 @@ describe('scan', () => {
     write(root, ...names);
     const { paths, run } = await scanFolder(root);
     expect(paths).toEqual(names);
-    expect(run.scanEntries(1, 'file', '', 1)).toEqual([]);
+    expect(run.listings.names(1, 'file', '', 1)).toEqual([]);
   });
 
   it('keeps names with spaces, Unicode and leading dots as they are, without normalising', async () => {

@@ -1,9 +1,8 @@
 /** `arius-agent restore <folder>`: options in, summary and exit code out. */
 
-import { join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { AriusError } from '../../errors.ts';
-import { type CommandContext, withSession } from '../command.ts';
-import { HashCache } from '../hash-cache.ts';
+import { type CommandContext, openHashCache, withSession } from '../command.ts';
 import { FileSystems } from '../network-filesystem.ts';
 import { counted, formatBytes, formatCount, formatDuration } from '../output/format.ts';
 import type { Output, Status } from '../output/output.ts';
@@ -17,7 +16,6 @@ import {
   type RestoreResult,
   restore,
 } from '../restore.ts';
-import { fingerprintOf } from '../session.ts';
 import type { CommonOptions } from '../settings.ts';
 import { selectSnapshot } from '../snapshot-selection.ts';
 
@@ -41,10 +39,7 @@ export async function restoreCommand(
   const dryRun = options.dryRun === true;
   const facts = await withSession(context, options, { create: undefined }, async (session, settings) => {
     const snapshot = await selectSnapshot(session.api.snapshots(), options);
-    const cache = await HashCache.open(join(settings.agentDirectory, 'hash-cache.sqlite'), {
-      repository: settings.repository,
-      passphraseFingerprint: fingerprintOf(session),
-    });
+    const cache = await openHashCache(session, settings);
     let phase: RestorePhase = 'tree';
     context.output.startStatus(() => statusOf(phase, counters, session.blobs.bytesDownloaded));
     try {
@@ -55,7 +50,7 @@ export async function restoreCommand(
           filter,
           overwrite: options.overwrite === true,
           dryRun,
-          temporaryDirectory: join(settings.agentDirectory, 'runs'),
+          temporaryDirectory: settings.runsDirectory,
         },
         {
           session,

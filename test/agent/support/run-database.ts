@@ -12,7 +12,7 @@ afterEach(() => {
   }
 });
 
-export async function scratchDatabase(schema: string): Promise<ScratchDatabase> {
+async function scratchDatabase(schema: string): Promise<ScratchDatabase> {
   const database = await ScratchDatabase.open(':memory:', schema);
   open.push(database);
   return database;
