@@ -222,12 +222,12 @@ export const CHANGED_FILE_ATTEMPTS_MAX = 3;
 export const RACY_CHANGE_NS = 2_000_000_000n;
 /** A second Ctrl-C ends the agent at once, but not this soon: npm passes on a first one that the terminal told already. */
 export const SIGNAL_ECHO_MS_MAX = 1000;
-/** Attempts of one HTTP request, with exponential backoff and full jitter between them. */
-export const HTTP_ATTEMPTS_MAX = 7;
+/** Attempts of one HTTP request, with exponential backoff and full jitter between them: a minute, two at most. */
+export const HTTP_ATTEMPTS_MAX = 12;
 export const HTTP_BACKOFF_FIRST_MS = 250;
 export const HTTP_BACKOFF_MS_MAX = 20_000;
-/** Nothing came back for this long: the request is given up and tried again. */
-export const HTTP_SILENCE_MS_MAX = 120_000;
+/** Nothing came back for this long: the request is given up and tried again. Azure itself ends a call after 230 s. */
+export const HTTP_SILENCE_MS_MAX = 240_000;
 /** Uploads of one body: created, found absent after a conflict, created again. */
 export const BODY_UPLOAD_ATTEMPTS_MAX = 4;
 /** Blocks of one staged body in flight. */

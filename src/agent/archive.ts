@@ -29,6 +29,8 @@ export interface ArchiveOptions {
   /** `host:absolute folder` unless the user chose another name. */
   readonly source: string;
   readonly exclusions: Exclusions;
+  /** Never archived: where agent and embedded service keep their state. Absolute. */
+  readonly ownFolders: ReadonlySet<string>;
   readonly hashMode: HashFilesOptions['mode'];
   readonly dryRun: boolean;
   /** Undefined: the repository's. */
@@ -135,6 +137,7 @@ class ArchiveRun {
         root: this.#options.folder,
         run: this.#run,
         exclusions: this.#options.exclusions,
+        ownFolders: this.#options.ownFolders,
         onSkip: (skip) => this.#onSkip(skip),
         onEmptyFolder() {
           counters.emptyFolders++;

@@ -3,7 +3,13 @@
 import picomatch from 'picomatch';
 
 /** Left behind by NAS systems and desktops; the same lists as other clients of the format (exact names, any case). */
-const EXCLUDED_DIRECTORY_NAMES: ReadonlySet<string> = new Set(['@eadir', 'eadir', 'synoresource']);
+const EXCLUDED_DIRECTORY_NAMES: ReadonlySet<string> = new Set([
+  '@eadir',
+  'eadir',
+  'synoresource',
+  // Half-restored files of a restore that was killed (restore-target.ts).
+  '.arius-restore',
+]);
 const EXCLUDED_FILE_NAMES: ReadonlySet<string> = new Set(['autorun.ini', 'thumbs.db', '.ds_store']);
 
 export interface Exclusions {

@@ -55,6 +55,8 @@ export interface ScanOptions {
   readonly root: string;
   readonly run: RunDatabase;
   readonly exclusions: Exclusions;
+  /** Absolute; our own state, which changes while it is read and holds nothing that is worth keeping. */
+  readonly ownFolders?: ReadonlySet<string>;
   onSkip(skip: Skip): void;
   onEmptyFolder?(path: string): void;
 }
@@ -143,6 +145,8 @@ class Scan {
     } else if (entry.isDirectory()) {
       if (this.#options.exclusions.excludesDirectory(path, name)) {
         this.#skip(path, 'excluded', 'excluded folder');
+      } else if (this.#options.ownFolders?.has(this.#local(path)) === true) {
+        this.#skip(path, 'excluded', 'state of Arius Functions itself');
       } else {
         this.#run.listings.add(id, 'directory', name);
       }

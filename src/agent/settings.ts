@@ -30,6 +30,7 @@ export interface Settings {
   /** State of the embedded service. */
   readonly stateDirectory: string;
   /** State of the agent itself: all of it disposable. */
+  readonly agentDirectory: string;
   readonly hashCacheFile: string;
   /** Databases of runs, and bodies on their way, unless another folder is chosen for those. */
   readonly runsDirectory: string;
@@ -50,6 +51,7 @@ export async function readSettings(options: CommonOptions, env: Environment): Pr
     service: await serviceOf(options, env, agentDirectory),
     passphraseText: await passphraseOf(options, env),
     stateDirectory: stateDirectoryOf(options, env),
+    agentDirectory,
     hashCacheFile: join(agentDirectory, 'hash-cache.sqlite'),
     runsDirectory: join(agentDirectory, 'runs'),
   };

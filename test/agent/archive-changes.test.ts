@@ -48,6 +48,7 @@ async function archiveWith(service: FakeService, folder: string, hooks: Hooks): 
         folder,
         source: 'test:/folder',
         exclusions: createExclusions(),
+        ownFolders: new Set(),
         hashMode: 'changed',
         dryRun: false,
         tier: undefined,

@@ -464,6 +464,16 @@ describe('archive', () => {
     expect(readdirSync(agent.agentDirectory).filter((name) => !name.startsWith('hash-cache'))).toEqual(['runs']);
   });
 
+  it('leaves out its own state, should that lie in the archived folder', async () => {
+    const { service, folder, write } = await setup();
+    write('a', 'a');
+    const agent = testAgent(service, join(folder, '.arius-functions', 'agent'));
+    const { exitCode } = await agent.run(['archive', folder, '--spool', join(folder, 'spool')]);
+    expect(exitCode).toBe(0);
+    const listed = (await agent.run(['ls', '-R'])).lines.filter(({ messageType }) => messageType === 'file');
+    expect(listed.map(({ path }) => path)).toEqual(['a']);
+  });
+
   it('prepares bodies where --spool says', async () => {
     const { agent, folder, write, service } = await setup();
     const spool = join(temporaryFolder(), 'spool');

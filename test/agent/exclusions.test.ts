@@ -12,7 +12,7 @@ function excludesDirectory(path: string, exclude: string[] = []): boolean {
 }
 
 describe('exclusions', () => {
-  it.each(['@eaDir', 'eaDir', 'SynoResource', '@EADIR', 'a/b/@eaDir'])(
+  it.each(['@eaDir', 'eaDir', 'SynoResource', '@EADIR', 'a/b/@eaDir', 'x/.arius-restore'])(
     'leaves out the folder %s by default',
     (path) => {
       expect(excludesDirectory(path)).toBe(true);

@@ -56,6 +56,7 @@ export async function archiveCommand(
       const display = new ArchiveDisplay(counters, session.blobs);
       context.output.startStatus(() => display.status());
       const cache = await openHashCache(session, settings);
+      const spoolDirectory = resolve(options.spool ?? settings.runsDirectory);
       try {
         const result = await archive(
           {
@@ -65,7 +66,8 @@ export async function archiveCommand(
             hashMode,
             dryRun,
             tier,
-            spoolDirectory: resolve(options.spool ?? settings.runsDirectory),
+            spoolDirectory,
+            ownFolders: new Set([settings.agentDirectory, settings.stateDirectory, spoolDirectory]),
           },
           {
             session,

@@ -62,8 +62,7 @@ export interface RunCommandOptions {
   readonly terminal?: boolean;
 }
 
-export function testAgent(service: FakeService | undefined): TestAgent {
-  const agentDirectory = temporaryFolder();
+export function testAgent(service: FakeService | undefined, agentDirectory = temporaryFolder()): TestAgent {
   return {
     agentDirectory,
     async run(argv, options = {}) {
