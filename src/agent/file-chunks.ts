@@ -22,17 +22,20 @@ export async function* fileChunks(
   }
 }
 
-/** Shows every piece in turn in one reused buffer, which the consumer must not keep. Returns the bytes read. */
+/**
+ * Shows `sizeBytes` bytes, or all there are, piece by piece in one reused buffer, which the consumer must not keep. Bytes
+ * beyond that size are not read: whoever calls compares the size before and after.
+ */
 export async function eachFileChunk(
   handle: FileHandle,
+  sizeBytes: number,
   buffer: Uint8Array,
   consume: (bytes: Uint8Array, offsetBytes: number) => void,
-): Promise<number> {
-  let position = 0;
-  while (true) {
-    const { bytesRead } = await handle.read(buffer, 0, buffer.byteLength, position);
+): Promise<void> {
+  for (let position = 0; position < sizeBytes; ) {
+    const { bytesRead } = await handle.read(buffer, 0, Math.min(buffer.byteLength, sizeBytes - position), position);
     if (bytesRead === 0) {
-      return position;
+      return;
     }
     consume(buffer.subarray(0, bytesRead), position);
     position += bytesRead;

@@ -119,7 +119,7 @@ export class FileHasher {
     const fingerprint = large ? new PassingFingerprint(signals.sizeBytes) : undefined;
     const buffer = this.#buffers.pop() ?? Buffer.allocUnsafeSlow(FILE_READ_BYTES);
     try {
-      await eachFileChunk(handle, buffer, (bytes, offsetBytes) => {
+      await eachFileChunk(handle, signals.sizeBytes, buffer, (bytes, offsetBytes) => {
         this.#options.signal.throwIfAborted();
         hash.update(bytes);
         fingerprint?.update(bytes, offsetBytes);
