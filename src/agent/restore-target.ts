@@ -20,6 +20,7 @@ import {
   rm,
   rmdir,
   unlink,
+  utimes,
 } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { AriusError } from '../errors.ts';
@@ -134,8 +135,8 @@ export class RestoreTarget {
       const beside = join(dirname(destination), `.arius-restore-${randomBytes(8).toString('hex')}`);
       try {
         await copyFile(temporary, beside);
-        const { mtime } = await lstat(temporary);
-        await utimesOf(beside, mtime.getTime() / 1000);
+        const { atime, mtime } = await lstat(temporary);
+        await utimes(beside, atime, mtime);
         await rename(beside, destination);
       } catch (failure) {
         await unlink(beside).catch(() => undefined);
@@ -220,16 +221,8 @@ async function writeAll(handle: FileHandle, bytes: Uint8Array): Promise<void> {
 
 /** Node takes seconds as a double, which keeps about a quarter of a microsecond of a present-day time. */
 async function setModified(path: string, ticks: bigint): Promise<void> {
-  await utimesOf(path, Number(ticks) / TICKS_PER_SECOND);
-}
-
-async function utimesOf(path: string, seconds: number): Promise<void> {
-  const handle = await open(path, 'r+');
-  try {
-    await handle.utimes(seconds, seconds);
-  } finally {
-    await handle.close();
-  }
+  const seconds = Number(ticks) / TICKS_PER_SECOND;
+  await utimes(path, seconds, seconds);
 }
 
 function notWritable(folder: string, error: unknown): AriusError {
