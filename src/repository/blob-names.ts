@@ -7,7 +7,7 @@ export const FILETREES_PREFIX = 'filetrees/';
 export const SNAPSHOTS_PREFIX = 'snapshots/';
 export const CHUNK_INDEX_PREFIX = 'chunk-index/';
 /** Metadata of migrated chunks that could not be given any of their own. */
-export const SIDECARS_PREFIX = 'chunks-v5legacy-metadata/';
+const SIDECARS_PREFIX = 'chunks-v5legacy-metadata/';
 
 export function chunkBlobName(hash: ChunkHash | ContentHash): string {
   return CHUNKS_PREFIX + hash;
