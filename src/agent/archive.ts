@@ -22,6 +22,7 @@ import { RUN_SCHEMA, RunDatabase } from './run-database.ts';
 import { openRunFolder, type RunFolder } from './run-folder.ts';
 import { FAILED_SKIPS, type Skip, scan } from './scan.ts';
 import type { Session } from './session.ts';
+import { spoolError } from './spool.ts';
 
 export interface ArchiveOptions {
   /** Absolute. */
@@ -73,6 +74,9 @@ export async function archive(options: ArchiveOptions, environment: ArchiveEnvir
   const folder = await openRunFolder(options.spoolDirectory, RUN_SCHEMA);
   try {
     return await new ArchiveRun(options, environment, folder).execute();
+  } catch (error) {
+    // The run's database lies beside the bodies, and a full disk can meet either first.
+    throw spoolError(error, options.spoolDirectory);
   } finally {
     await folder.remove();
   }

@@ -1,6 +1,7 @@
 /** What every command is given, and how it opens its session. */
 
 import type { ReadStream } from 'node:tty';
+import { AriusError } from '../errors.ts';
 import type { EmbeddedServiceLauncher } from './embedded.ts';
 import { HashCache } from './hash-cache.ts';
 import type { Output, TextStream } from './output/output.ts';
@@ -8,6 +9,7 @@ import { type PromptInput, promptPassphrase } from './passphrase-prompt.ts';
 import type { Sleep } from './retry.ts';
 import { openSession, type Session, type SessionOptions } from './session.ts';
 import { type CommonOptions, type Environment, readSettings, type Settings } from './settings.ts';
+import { reasonOf } from './system-errors.ts';
 
 export interface AgentDependencies {
   readonly embedded: EmbeddedServiceLauncher;
@@ -60,12 +62,21 @@ export async function withSession<T>(
 }
 
 /** The hashes that are valid in this repository, with this passphrase. */
-export function openHashCache(session: Session, settings: Settings): Promise<HashCache> {
-  return HashCache.open(settings.hashCacheFile, {
-    repository: settings.repository,
-    // Two passphrases give two fingerprints; neither can be seen in it more easily than in any content hash.
-    passphraseFingerprint: session.hasher.contentHash(Buffer.from('hash cache')),
-  });
+export async function openHashCache(session: Session, settings: Settings): Promise<HashCache> {
+  try {
+    return await HashCache.open(settings.hashCacheFile, {
+      repository: settings.repository,
+      // Two passphrases give two fingerprints; neither can be seen in it more easily than in any content hash.
+      passphraseFingerprint: session.hasher.contentHash(Buffer.from('hash cache')),
+    });
+  } catch (error) {
+    throw new AriusError(
+      'folder-unreadable',
+      `The state folder ${settings.agentDirectory} of the agent cannot be used: ${reasonOf(error)}.`,
+      'Make it writable, or choose another one with ARIUS_AGENT_DIR.',
+      { cause: error },
+    );
+  }
 }
 
 function promptOf(deps: AgentDependencies, repository: string): (() => Promise<string>) | undefined {

@@ -1,7 +1,7 @@
 /** What the file system says of a file, taken before its bytes are read, so that a later change is never missed. */
 
 import type { BigIntStats } from 'node:fs';
-import { ticksOfNanoseconds } from '../repository/timestamps.ts';
+import { formatTicks, InvalidTimestampError, ticksOfNanoseconds } from '../repository/timestamps.ts';
 
 export interface FileSignals {
   readonly sizeBytes: number;
@@ -41,4 +41,19 @@ export function treeTimes(signals: FileSignals): { createdTicks: bigint; modifie
   const changedTicks = ticksOfNanoseconds(signals.ctimeNs);
   const changedIsOlder = changedTicks < modifiedTicks;
   return { createdTicks: changedIsOlder ? changedTicks : modifiedTicks, modifiedTicks };
+}
+
+/** Some file systems hold times that the format cannot write (years 1 to 9999). */
+export function hasTreeTimes(signals: FileSignals): boolean {
+  try {
+    const { createdTicks, modifiedTicks } = treeTimes(signals);
+    formatTicks(createdTicks);
+    formatTicks(modifiedTicks);
+    return true;
+  } catch (error) {
+    if (error instanceof InvalidTimestampError) {
+      return false;
+    }
+    throw error;
+  }
 }

@@ -21,6 +21,7 @@ import { RestoreTarget } from './restore-target.ts';
 import { walkTree } from './restore-walk.ts';
 import { openRunFolder } from './run-folder.ts';
 import type { Session } from './session.ts';
+import { spoolError } from './spool.ts';
 import { codeOf } from './system-errors.ts';
 
 export interface RestoreCounters {
@@ -87,6 +88,8 @@ export async function restore(options: RestoreOptions, environment: RestoreEnvir
   const run = await openRunFolder(options.temporaryDirectory, RESTORE_SCHEMA);
   try {
     return await execute(options, environment, new RestorePlan(run.database));
+  } catch (error) {
+    throw spoolError(error, options.temporaryDirectory);
   } finally {
     await run.remove();
   }

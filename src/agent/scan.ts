@@ -14,7 +14,7 @@ import { DIRECTORY_ENTRIES_PER_PAGE } from '../limits.ts';
 import { isPointerName } from '../repository/pointer-file.ts';
 import { pathProblem, segmentProblem } from '../repository/repository-path.ts';
 import type { Exclusions } from './exclusions.ts';
-import { type FileSignals, signalsOf } from './file-signals.ts';
+import { type FileSignals, hasTreeTimes, signalsOf } from './file-signals.ts';
 import { joinPath, localPathOf } from './paths.ts';
 import { printable, printableBytes } from './printable.ts';
 import type { RunDatabase } from './run-database.ts';
@@ -39,10 +39,15 @@ export type SkipReason =
   | 'special-file'
   | 'pointer-file'
   | 'name-not-representable'
+  | 'time-not-representable'
   | 'unreadable';
 
 /** Left out on purpose (excluded), or because it could not be archived (failed). */
-export const FAILED_SKIPS: ReadonlySet<SkipReason> = new Set<SkipReason>(['name-not-representable', 'unreadable']);
+export const FAILED_SKIPS: ReadonlySet<SkipReason> = new Set<SkipReason>([
+  'name-not-representable',
+  'time-not-representable',
+  'unreadable',
+]);
 
 export interface Skip {
   /** Printable. */
@@ -184,12 +189,17 @@ class Scan {
     if (stats === undefined) {
       return undefined;
     }
+    const signals = signalsOf(stats);
+    if (!hasTreeTimes(signals)) {
+      this.#skip(localPath, 'time-not-representable', 'its time lies outside the years 1 to 9999; touch it');
+      return undefined;
+    }
     return {
       directoryId,
       name: binaryPath(localName),
       path: binaryPath(localPath),
       localPath,
-      signals: signalsOf(stats),
+      signals,
       pointer,
     };
   }

@@ -86,7 +86,7 @@ export function spoolError(error: unknown, directory: string): unknown {
   if (code === 'ENOSPC' || code === 'EDQUOT' || errcode === SQLITE_FULL) {
     return new AriusError(
       'disk-full',
-      `There is no space left in ${directory}, where bodies are prepared for upload.`,
+      `There is no space left in ${directory}, where a run keeps its temporary files.`,
       'Make room, or choose another folder with --spool, then run the same command again.',
       { cause: error },
     );

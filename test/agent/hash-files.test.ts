@@ -1,7 +1,7 @@
 import { appendFile, chmod, rename, stat, unlink, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { signalsOf, treeTimes } from '../../src/agent/file-signals.ts';
+import { hasTreeTimes, signalsOf, treeTimes } from '../../src/agent/file-signals.ts';
 import { HashCache } from '../../src/agent/hash-cache.ts';
 import { FileHasher, type HashFilesOptions } from '../../src/agent/hash-files.ts';
 import { FileSystems } from '../../src/agent/network-filesystem.ts';
@@ -216,5 +216,15 @@ describe('treeTimes', () => {
       createdTicks: 20_000_002n,
       modifiedTicks: 50_000_000n,
     });
+  });
+
+  it('knows the times that a tree cannot hold', () => {
+    const base = { sizeBytes: 0, inode: 1n, device: 1n };
+    const second = 1_000_000_000n;
+    expect(hasTreeTimes({ ...base, mtimeNs: 0n, ctimeNs: 0n })).toBe(true);
+    expect(hasTreeTimes({ ...base, mtimeNs: -62_135_596_800n * second, ctimeNs: 0n })).toBe(true);
+    expect(hasTreeTimes({ ...base, mtimeNs: -62_135_596_801n * second, ctimeNs: 0n })).toBe(false);
+    expect(hasTreeTimes({ ...base, mtimeNs: 253_402_300_800n * second, ctimeNs: 0n })).toBe(false);
+    expect(hasTreeTimes({ ...base, mtimeNs: 2n ** 80n, ctimeNs: 0n })).toBe(false);
   });
 });

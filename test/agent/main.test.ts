@@ -140,6 +140,17 @@ describe('what can be wrong with a service', () => {
     expect(exitCode).toBe(11);
   });
 
+  it('a state folder of the agent that cannot be used is named', async () => {
+    const service = await startFakeService();
+    const file = join(folderWith(), 'a.txt');
+    const { exitCode, lines } = await testAgent(service, join(file, 'agent')).run(['archive', folderWith()]);
+    expect(exitCode).toBe(1);
+    expect(lines.at(-1)).toMatchObject({
+      code: 'folder-unreadable',
+      next: expect.stringContaining('ARIUS_AGENT_DIR') as string,
+    });
+  });
+
   it('a wrong key: exit 13', async () => {
     const service = await startFakeService();
     service.functionKey = 'another';
