@@ -3,13 +3,13 @@
 import type { ReadStream } from 'node:tty';
 import { AriusError } from '../errors.ts';
 import type { EmbeddedServiceLauncher } from './embedded.ts';
-import { HashCache } from './hash-cache.ts';
+import { HashCache } from './files/hash-cache.ts';
+import { reasonOf } from './files/system-errors.ts';
 import type { Output, TextStream } from './output/output.ts';
 import { type PromptInput, promptPassphrase } from './passphrase-prompt.ts';
-import type { Sleep } from './retry.ts';
 import { openSession, type Session, type SessionOptions } from './session.ts';
 import { type CommonOptions, type Environment, readSettings, type Settings } from './settings.ts';
-import { reasonOf } from './system-errors.ts';
+import type { Sleep } from './transport/retry.ts';
 
 export interface AgentDependencies {
   readonly embedded: EmbeddedServiceLauncher;

@@ -10,12 +10,12 @@ import { AriusError } from '../errors.ts';
 import { Hasher } from '../hashing/hasher.ts';
 import { Passphrase } from '../hashing/passphrase.ts';
 import { SNAPSHOT_DECODED_BYTES_MAX } from '../limits.ts';
-import type { UploadTier } from './archive-context.ts';
-import { BlobClient } from './blob-client.ts';
+import type { UploadTier } from './archive/archive-context.ts';
 import type { EmbeddedService, EmbeddedServiceLauncher } from './embedded.ts';
-import { RepositoryApi } from './repository-api.ts';
-import type { Sleep } from './retry.ts';
-import { ServiceClient } from './service-client.ts';
+import { BlobClient } from './transport/blob-client.ts';
+import { RepositoryApi } from './transport/repository-api.ts';
+import type { Sleep } from './transport/retry.ts';
+import { ServiceClient } from './transport/service-client.ts';
 
 export interface SessionOptions {
   readonly repository: string;

@@ -1,7 +1,7 @@
 import { PassThrough } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { newCounters } from '../../src/agent/archive-context.ts';
-import { addRequests, estimateCost } from '../../src/agent/cost.ts';
+import { newCounters } from '../../src/agent/archive/archive-context.ts';
+import { addRequests, estimateCost } from '../../src/agent/archive/cost.ts';
 import { ArchiveDisplay } from '../../src/agent/output/archive-display.ts';
 import { counted, formatBytes, formatDuration } from '../../src/agent/output/format.ts';
 import { HumanOutput } from '../../src/agent/output/human-output.ts';

@@ -4,20 +4,20 @@ import { hostname } from 'node:os';
 import { resolve } from 'node:path';
 import { sourceName, uploadTier } from '../../contract/schemas.ts';
 import { AriusError } from '../../errors.ts';
-import { type ArchiveResult, archive } from '../archive.ts';
-import { type ArchiveCounters, newCounters, type UploadTier } from '../archive-context.ts';
+import { type ArchiveResult, archive } from '../archive/archive.ts';
+import { type ArchiveCounters, newCounters, type UploadTier } from '../archive/archive-context.ts';
+import { addRequests } from '../archive/cost.ts';
 import { type CommandContext, openHashCache, withSession } from '../command.ts';
-import { addRequests } from '../cost.ts';
-import { createExclusions } from '../exclusions.ts';
-import { FileSystems } from '../network-filesystem.ts';
+import { createExclusions } from '../files/exclusions.ts';
+import { FileSystems } from '../files/network-filesystem.ts';
+import { assertFolder } from '../files/scan.ts';
 import { ArchiveDisplay } from '../output/archive-display.ts';
 import { archiveReport } from '../output/archive-report.ts';
 import { concludeArchive } from '../output/archive-summary.ts';
 import { printable } from '../printable.ts';
-import { createRateLimit } from '../rate-limit.ts';
-import { assertFolder } from '../scan.ts';
 import type { Session } from '../session.ts';
 import { type CommonOptions, usage } from '../settings.ts';
+import { createRateLimit } from '../transport/rate-limit.ts';
 
 export interface ArchiveCommandOptions extends CommonOptions {
   readonly source?: string;

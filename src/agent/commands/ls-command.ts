@@ -3,13 +3,13 @@
 import type { FileTreeHash } from '../../hashing/hashes.ts';
 import { formatTicks } from '../../repository/timestamps.ts';
 import { type CommandContext, withSession } from '../command.ts';
-import { FiletreeReader } from '../filetree-reader.ts';
-import { type ListedEntry, listTree } from '../list-tree.ts';
+import { normalize } from '../files/path-filter.ts';
 import { counted } from '../output/format.ts';
-import { normalize } from '../path-filter.ts';
 import { printable } from '../printable.ts';
 import type { CommonOptions } from '../settings.ts';
-import { selectSnapshot } from '../snapshot-selection.ts';
+import { FiletreeReader } from '../snapshots/filetree-reader.ts';
+import { type ListedEntry, listTree } from '../snapshots/list-tree.ts';
+import { selectSnapshot } from '../snapshots/snapshot-selection.ts';
 
 export interface LsCommandOptions extends CommonOptions {
   readonly snapshot?: string;

@@ -3,10 +3,10 @@
 import { resolve } from 'node:path';
 import { AriusError } from '../../errors.ts';
 import { type CommandContext, openHashCache, withSession } from '../command.ts';
-import { FileSystems } from '../network-filesystem.ts';
+import { FileSystems } from '../files/network-filesystem.ts';
+import { PathFilter } from '../files/path-filter.ts';
 import { counted, formatBytes, formatCount, formatDuration } from '../output/format.ts';
 import type { Output, Status } from '../output/output.ts';
-import { PathFilter } from '../path-filter.ts';
 import { printable } from '../printable.ts';
 import {
   newRestoreCounters,
@@ -15,9 +15,9 @@ import {
   type RestoreReport,
   type RestoreResult,
   restore,
-} from '../restore.ts';
+} from '../restore/restore.ts';
 import type { CommonOptions } from '../settings.ts';
-import { selectSnapshot } from '../snapshot-selection.ts';
+import { selectSnapshot } from '../snapshots/snapshot-selection.ts';
 
 export interface RestoreCommandOptions extends CommonOptions {
   readonly snapshot?: string;

@@ -4,7 +4,7 @@ import type { SnapshotInfo } from '../../contract/schemas.ts';
 import { type CommandContext, withSession } from '../command.ts';
 import { counted, formatBytes } from '../output/format.ts';
 import type { CommonOptions } from '../settings.ts';
-import { sourceText } from '../snapshot-selection.ts';
+import { sourceText } from '../snapshots/snapshot-selection.ts';
 
 export interface SnapshotsCommandOptions extends CommonOptions {
   readonly source?: string;

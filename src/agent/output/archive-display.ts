@@ -1,8 +1,8 @@
 /** What an archive run shows of itself while it runs. */
 
 import type { OperationInfo } from '../../contract/schemas.ts';
-import type { ArchivePhase } from '../archive.ts';
-import type { ArchiveCounters } from '../archive-context.ts';
+import type { ArchivePhase } from '../archive/archive.ts';
+import type { ArchiveCounters } from '../archive/archive-context.ts';
 import { formatBytes, formatCount, formatDuration } from './format.ts';
 import type { Status } from './output.ts';
 

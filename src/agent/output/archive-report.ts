@@ -1,8 +1,8 @@
 /** What an archive run tells about single files. */
 
-import type { ArchiveReport } from '../archive-context.ts';
+import type { ArchiveReport } from '../archive/archive-context.ts';
+import { FAILED_SKIPS } from '../files/scan.ts';
 import { printable } from '../printable.ts';
-import { FAILED_SKIPS } from '../scan.ts';
 import type { Output } from './output.ts';
 
 export function archiveReport(output: Output, dryRun: boolean): ArchiveReport {

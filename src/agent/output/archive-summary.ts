@@ -1,9 +1,9 @@
 /** What an archive run says of itself at its end, and the exit code that follows from it. */
 
 import { AriusError } from '../../errors.ts';
-import type { ArchiveResult } from '../archive.ts';
-import type { ArchiveCounters, UploadTier } from '../archive-context.ts';
-import { type EstimatedCost, estimateCost } from '../cost.ts';
+import type { ArchiveResult } from '../archive/archive.ts';
+import type { ArchiveCounters, UploadTier } from '../archive/archive-context.ts';
+import { type EstimatedCost, estimateCost } from '../archive/cost.ts';
 import { counted, formatBytes, formatDuration } from './format.ts';
 import type { Output } from './output.ts';
 

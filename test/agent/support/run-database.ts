@@ -1,8 +1,8 @@
 /** A run database in a folder that is removed after the test. */
 
 import { afterEach } from 'vitest';
-import { ScratchDatabase } from '../../../src/agent/database.ts';
-import { RUN_SCHEMA, RunDatabase } from '../../../src/agent/run-database.ts';
+import { RUN_SCHEMA, RunDatabase } from '../../../src/agent/archive/run-database.ts';
+import { ScratchDatabase } from '../../../src/agent/state/database.ts';
 
 const open: ScratchDatabase[] = [];
 
