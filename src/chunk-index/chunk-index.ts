@@ -42,8 +42,8 @@ export interface ChunkIndexOptions {
   /** Other than the format's 1024 in tests only. */
   readonly maxShardEntryCount?: number;
   readonly cachedEntriesMax?: number;
-  /** In [0, 1). */
-  readonly random?: () => number;
+  /** In [0, 1): spreads retries. Given from outside, like the clock, so that a simulation repeats. */
+  readonly random: () => number;
   readonly sleep?: (ms: number) => Promise<void>;
 }
 
@@ -64,7 +64,7 @@ export class ChunkIndex {
     this.#options = options;
     this.#pacing = {
       sleep: options.sleep ?? (async (ms) => void (await delay(ms))),
-      random: options.random ?? Math.random,
+      random: options.random,
     };
     this.#caches = newCaches(options);
   }

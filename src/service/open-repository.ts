@@ -92,6 +92,7 @@ function openRepository(
     versions: { read: async () => await states.get(name) },
     codec,
     clock,
+    random: Math.random,
     maxShardEntryCount,
   });
   const chunks = new ChunkInspector(container, clock, tier);

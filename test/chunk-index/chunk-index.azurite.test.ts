@@ -45,6 +45,7 @@ async function service(): Promise<Service> {
         pending,
         codec,
         clock,
+        random: Math.random,
         maxShardEntryCount: 8,
         versions: { read: async () => made.version },
       }),
