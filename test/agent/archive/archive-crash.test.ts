@@ -53,19 +53,26 @@ async function requestsOfOneRun(folder: string): Promise<number> {
 describe('an interrupted archive', () => {
   it('AR-01, AR-02, AR-03: stopped at any request, run again: the right snapshot, byte-identical', async () => {
     const folder = sampleFolder();
-    const requests = await requestsOfOneRun(folder);
-    expect(requests).toBeGreaterThan(12);
-    for (let stopAt = 1; stopAt <= requests; stopAt++) {
+    let stopped = true;
+    // How many requests a run makes depends on what is gathered into one: on until a run ends before it is stopped.
+    for (let stopAt = 1; stopped; stopAt++) {
       const service = await startFakeService();
       const agent = testAgent(service);
       const stop = new AbortController();
+      stopped = false;
       service.before = () => {
         if (service.requests.length === stopAt) {
+          stopped = true;
           stop.abort();
           throw new ConnectionCut();
         }
       };
       const interrupted = await agent.run(['archive', folder], { signal: stop.signal });
+      if (!stopped) {
+        expect(stopAt).toBeGreaterThan(12);
+        await service.stop();
+        break;
+      }
       expect(interrupted).toMatchObject({ exitCode: 130, stderr: '' });
       expect(interrupted.lines.at(-1)).toMatchObject({ messageType: 'error', code: 'interrupted' });
       if (stopAt > 4) {
