@@ -14,7 +14,7 @@ const journal = join(directory, 'journal.jsonl');
 
 const startedAt = performance.now();
 const host = await startHostProcess({
-  appDirectory: new URL('../test/local/host/sample-app', import.meta.url).pathname,
+  appDirectory: new URL('../test/conformance/host/sample-app', import.meta.url).pathname,
   settings: { HUB_NAME: 'Bench', EVERY_HOUR: '0 0 * * * *' },
   stateDirectory: directory,
 });

@@ -1,14 +1,15 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { linesOf, startSample, temporaryDirectory, until } from './harness.ts';
+import { until } from '../../conformance/host/sample.ts';
+import { linesOf, startSample, temporaryDirectory } from './harness.ts';
 
 async function logFile(): Promise<string> {
   return join(await temporaryDirectory(), 'log');
 }
 
-function count(lines: readonly string[], prefix: string): number {
-  return lines.filter((line) => line.startsWith(prefix)).length;
+function count(lines: readonly string[], prefix: 'begin' | 'end'): number {
+  return lines.filter((line) => line.includes(` ${prefix} `)).length;
 }
 
 describe('the test hooks', () => {
@@ -43,7 +44,7 @@ describe('the test hooks', () => {
       const sample = await startSample({ logFile: file, settings });
       await sample.run('fanOut', { count: 16, ms: 1 });
       await sample.host.stop();
-      return (await linesOf(file)).filter((line) => line.startsWith('begin')).sort();
+      return (await linesOf(file)).filter((line) => line.includes(' begin ')).sort();
     };
     const first = await duplicates();
     expect(first.length).toBeGreaterThan(16);

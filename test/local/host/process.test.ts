@@ -2,7 +2,9 @@ import { spawn } from 'node:child_process';
 import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { linesOf, startSample, temporaryDirectory, until } from './harness.ts';
+import { until } from '../../conformance/host/sample.ts';
+import { SAMPLE_APP, SAMPLE_SETTINGS } from '../../conformance/host/target.ts';
+import { linesOf, startSample, temporaryDirectory } from './harness.ts';
 
 const HOST_PROCESS = new URL('../../../src/local/host-process.ts', import.meta.url).href;
 
@@ -67,7 +69,10 @@ describe('the end', () => {
   it('lets a running function answer, and then exits with 0', async () => {
     const sample = await startSample({ logFile: join(await temporaryDirectory(), 'log') });
     const slow = sample.fetch('/api/slow?ms=400');
-    await until(sample.log, (lines) => lines.includes('slow begins'));
+    await until(
+      () => sample.log(),
+      (lines) => lines.includes('slow begins'),
+    );
     await sample.host.stop();
     expect(await (await slow).text()).toBe('done');
     expect(await sample.host.exited).toBe(0);
@@ -76,7 +81,10 @@ describe('the end', () => {
   it('comes although a function does not end', async () => {
     const sample = await startSample({ logFile: join(await temporaryDirectory(), 'log') });
     const slow = sample.fetch('/api/slow?ms=60000').catch(() => undefined);
-    await until(sample.log, (lines) => lines.includes('slow begins'));
+    await until(
+      () => sample.log(),
+      (lines) => lines.includes('slow begins'),
+    );
     process.kill(sample.host.pid, 'SIGTERM');
     expect(await sample.host.exited).toBe(0);
     await slow;
@@ -86,8 +94,8 @@ describe('the end', () => {
     const directory = await temporaryDirectory();
     const script = join(directory, 'parent.mjs');
     const options = JSON.stringify({
-      appDirectory: new URL('./sample-app', import.meta.url).pathname,
-      settings: { HUB_NAME: 'H', EVERY_HOUR: '0 0 * * * *' },
+      appDirectory: SAMPLE_APP,
+      settings: SAMPLE_SETTINGS,
     });
     await writeFile(
       script,

@@ -1,7 +1,8 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { linesOf, type Sample, startSample, temporaryDirectory, until } from './harness.ts';
+import { until } from '../../conformance/host/sample.ts';
+import { type LocalSample, linesOf, startSample, temporaryDirectory } from './harness.ts';
 
 type Note = Record<string, unknown> & { status?: { last: string; next: string } | null };
 
@@ -9,7 +10,7 @@ async function notes(file: string, member: string): Promise<Note[]> {
   return (await linesOf(file)).map((line) => JSON.parse(line) as Note).filter((note) => member in note);
 }
 
-async function fire(sample: Sample, name: string, key = sample.host.masterKey): Promise<number> {
+async function fire(sample: LocalSample, name: string, key = sample.host.masterKey): Promise<number> {
   const headers = { 'x-functions-key': key, 'content-type': 'application/json' };
   const init = { method: 'POST', headers, body: '{}' };
   return (await sample.fetch(`/admin/functions/${name}?wait=true`, init)).status;
@@ -39,12 +40,6 @@ describe('a timer', () => {
       lastUpdated: expect.any(String),
     };
     expect(await notes(logFile, 'timer')).toEqual([{ timer: 'everyHour', isPastDue: false, status }]);
-  });
-
-  it('starts orchestrations through its client', async () => {
-    const sample = await startSample();
-    await fire(sample, 'starter');
-    expect((await sample.ended('by-timer')).output).toBe(8);
   });
 
   it('remembers when it was last due, over a restart', async () => {

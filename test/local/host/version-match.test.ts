@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { mayRun } from '../../../src/local/host/durable/version-match.ts';
-import { startSample, temporaryDirectory, until } from './harness.ts';
+import { until } from '../../conformance/host/sample.ts';
+import { startSample, temporaryDirectory } from './harness.ts';
 
 const DEFAULT_VERSION = 'AzureFunctionsJobHost__extensions__durableTask__defaultVersion';
 const FAILURE_STRATEGY = 'AzureFunctionsJobHost__extensions__durableTask__versionFailureStrategy';

@@ -1,7 +1,7 @@
 /** HTTP functions: what a route, a key, a body and an answer can be. */
 
-import { appendFileSync } from 'node:fs';
 import { app, type HttpRequest, type HttpResponseInit, type InvocationContext } from '@azure/functions';
+import { note, notesWith } from '../support/notes.ts';
 
 app.http('hello', { methods: ['GET'], authLevel: 'anonymous', handler: () => ({ body: 'hello' }) });
 
@@ -69,10 +69,15 @@ app.http('slow', {
   methods: ['GET'],
   authLevel: 'anonymous',
   handler: async (request) => {
-    if (process.env.SAMPLE_LOG !== undefined) appendFileSync(process.env.SAMPLE_LOG, 'slow begins\n');
+    note('slow begins');
     await new Promise((resolve) => setTimeout(resolve, Number(request.query.get('ms') ?? 0)));
     return { body: 'done' };
   },
+});
+app.http('notes', {
+  methods: ['GET'],
+  authLevel: 'anonymous',
+  handler: (request) => ({ jsonBody: notesWith(request.query.get('prefix') ?? '') }),
 });
 app.http('environment', {
   methods: ['GET'],

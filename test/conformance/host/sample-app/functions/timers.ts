@@ -1,12 +1,11 @@
-/** Timers leave a line in the sample's log. */
+/** Timers leave a note each time. */
 
-import { appendFileSync } from 'node:fs';
 import { app, type Timer } from '@azure/functions';
 import * as df from 'durable-functions';
+import { note as noteLine } from '../support/notes.ts';
 
 function note(record: Record<string, unknown>): void {
-  const file = process.env.SAMPLE_LOG;
-  if (file !== undefined) appendFileSync(file, `${JSON.stringify(record)}\n`);
+  noteLine(JSON.stringify(record));
 }
 
 app.timer('everyHour', {

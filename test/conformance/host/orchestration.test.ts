@@ -1,14 +1,8 @@
-import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { linesOf, type Sample, START_LIMIT_MS, startSampleForFile, temporaryDirectory, until } from './harness.ts';
+import { describe, expect, it } from 'vitest';
+import { until } from './sample.ts';
+import { useSample } from './target.ts';
 
-let sample: Sample;
-let logFile: string;
-beforeAll(async () => {
-  logFile = join(await temporaryDirectory(), 'log');
-  sample = await startSampleForFile({ logFile });
-}, START_LIMIT_MS);
-afterAll(async () => await sample.host.stop());
+const sample = useSample();
 
 async function outputOf(name: string, input: unknown = {}): Promise<unknown> {
   const status = await sample.run(name, input);
@@ -24,10 +18,11 @@ describe('activities', () => {
 
   it('run side by side, up to the limit of host.json', async () => {
     expect(await outputOf('fanOut', { count: 256 })).toBe((255 * 256) / 2);
-    await outputOf('fanOut', { count: 40, ms: 20 });
-    const lines = (await linesOf(logFile)).filter((line) => /^(begin|end) \d+$/.test(line));
+    const key = sample.id('limit');
+    await outputOf('fanOut', { count: 40, ms: 20, key });
+    const lines = await sample.notes(`wait ${key} `);
     let running = 0;
-    const most = Math.max(...lines.map((line) => (running += line.startsWith('begin') ? 1 : -1)));
+    const most = Math.max(...lines.map((line) => (running += line.includes(' begin ') ? 1 : -1)));
     expect(most).toBe(16);
   });
 
@@ -89,8 +84,9 @@ describe('sub-orchestrations', () => {
     const { returned } = (await sample.ended(id)).output as { returned: Record<string, unknown> };
     expect(returned).toMatchObject({ parent: id, input: { a: 1 } });
     expect(returned.id).toMatch(/^[0-9a-f]{32}:0$/);
-    const named = await outputOf('parentOf', { name: 'whoAmI', input: 'text', id: 'chosen' });
-    expect(named).toMatchObject({ returned: { id: 'chosen', input: 'text' } });
+    const chosen = sample.id('chosen');
+    const named = await outputOf('parentOf', { name: 'whoAmI', input: 'text', id: chosen });
+    expect(named).toMatchObject({ returned: { id: chosen, input: 'text' } });
   });
 
   it('fail to their parent', async () => {
@@ -101,23 +97,23 @@ describe('sub-orchestrations', () => {
   });
 
   it('tell their parent when they are terminated', async () => {
-    const parent = await sample.start('parentOf', { name: 'events', input: ['never'], id: 'to-terminate' });
+    const child = sample.id('to-terminate');
+    const parent = await sample.start('parentOf', { name: 'events', input: ['never'], id: child });
     await until(
-      () => sample.client('status', 'to-terminate'),
+      () => sample.client('status', child),
       (answer) => answer.status === 200,
     );
-    await sample.client('terminate', 'to-terminate', { reason: 'enough' });
+    await sample.client('terminate', child, { reason: 'enough' });
     expect((await sample.ended(parent)).output).toMatchObject({ caught: expect.stringContaining('enough') });
   });
 });
 
 describe('retries', () => {
   it('repeat with growing pauses until success, and the numbers still agree afterwards', async () => {
-    const output = await outputOf('retrying', { key: 'a', times: 3, attempts: 5 });
+    const key = sample.id('a');
+    const output = await outputOf('retrying', { key, times: 3, attempts: 5 });
     expect(output).toEqual({ result: 4, after: 8 });
-    const times = (await linesOf(logFile))
-      .filter((line) => line.startsWith('failTimes a'))
-      .map((line) => Number(line.split(' ')[2]));
+    const times = (await sample.notes(`failTimes ${key} `)).map((line) => Number(line.split(' ')[2]));
     const pauses = times.slice(1).map((time, index) => time - (times[index] ?? 0));
     expect(pauses).toHaveLength(3);
     // 50 × 2^n, but at most 150; a pause can only be longer.
@@ -125,21 +121,23 @@ describe('retries', () => {
   });
 
   it('give up after the last attempt, and the numbers still agree afterwards', async () => {
-    const output = (await outputOf('retrying', { key: 'b', times: 9, attempts: 3 })) as {
+    const output = (await outputOf('retrying', { key: sample.id('b'), times: 9, attempts: 3 })) as {
       result: string;
       after: number;
     };
     expect(output.result).toContain("Activity function 'failTimes' failed: failure 3");
     expect(output.after).toBe(8);
-    expect(await outputOf('retrying', { key: 'c', times: 9, attempts: 1 })).toMatchObject({ after: 8 });
+    expect(await outputOf('retrying', { key: sample.id('c'), times: 9, attempts: 1 })).toMatchObject({ after: 8 });
   });
 
   it('work for sub-orchestrations', async () => {
-    expect(await outputOf('retrying', { key: 'd', times: 1, attempts: 2, child: true })).toEqual({
+    expect(await outputOf('retrying', { key: sample.id('d'), times: 1, attempts: 2, child: true })).toEqual({
       result: 2,
       after: 8,
     });
-    expect(await outputOf('retrying', { key: 'e', times: 5, attempts: 2, child: true })).toMatchObject({ after: 8 });
+    expect(await outputOf('retrying', { key: sample.id('e'), times: 5, attempts: 2, child: true })).toMatchObject({
+      after: 8,
+    });
   });
 });
 
@@ -158,7 +156,10 @@ describe('timers', () => {
   });
 
   it('lose or win a race, and are cancelled', async () => {
-    expect(await outputOf('race', { timerMs: 20, workMs: 200, cancel: true })).toEqual({ winner: 'timer', after: 10 });
+    expect(await outputOf('race', { timerMs: sample.ms(20), workMs: sample.ms(200), cancel: true })).toEqual({
+      winner: 'timer',
+      after: 10,
+    });
     const id = await sample.start('race', { timerMs: 60_000, workMs: 1, cancel: true });
     expect((await sample.ended(id)).output).toEqual({ winner: 'work', after: 10 });
   });
@@ -198,15 +199,9 @@ describe('continueAsNew', () => {
 
   it('carries over the events that come with the one it was called for, in order', async () => {
     const id = await sample.start('drain', { seen: [] });
-    await until(
-      () => sample.status(id),
-      (status) => status.runtimeStatus === 'Running',
-    );
+    await sample.reached(id, 'Running');
     await sample.client('suspend', id, { reason: 'so that all events arrive at once' });
-    await until(
-      () => sample.status(id),
-      (status) => status.runtimeStatus === 'Suspended',
-    );
+    await sample.reached(id, 'Suspended');
     for (const data of [1, 2, 3, 4]) await sample.client('raise', id, { name: 'data', data });
     await sample.client('resume', id, { reason: 'on' });
     expect((await sample.ended(id)).output).toEqual([1, 2, 3, 4]);

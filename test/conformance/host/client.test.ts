@@ -1,40 +1,19 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Sample, START_LIMIT_MS, startSampleForFile, until } from './harness.ts';
+import { describe, expect, it } from 'vitest';
+import { checksKeys, useSample } from './target.ts';
 
 const BASE = '/runtime/webhooks/durabletask';
-let sample: Sample;
-beforeAll(async () => {
-  sample = await startSampleForFile();
-}, START_LIMIT_MS);
-afterAll(async () => await sample.host.stop());
-
-/** The HTTP API with the master key. */
-async function api(
-  method: string,
-  path: string,
-  body?: string,
-  headers: Record<string, string> = {},
-): Promise<Response> {
-  return await sample.fetch(`${BASE}/${path}`, {
-    method,
-    headers: { 'x-functions-key': sample.host.masterKey, ...headers },
-    ...(body === undefined ? {} : { body }),
-  });
-}
+const sample = useSample();
 
 async function waiting(instanceId?: string): Promise<string> {
   const id = await sample.start('events', ['go'], instanceId);
-  await until(
-    () => sample.status(id),
-    (status) => status.runtimeStatus === 'Running',
-  );
+  await sample.reached(id, 'Running');
   return id;
 }
 
 describe('startNew', () => {
   it('gives an id, or takes the one it is given', async () => {
     expect(await sample.start('sequence')).toMatch(/^[0-9a-f]{32}$/);
-    expect(await sample.start('sequence', {}, 'my-own:id_1')).toBe('my-own:id_1');
+    expect(await sample.start('sequence', {}, sample.id('my:own_1'))).toBe(sample.id('my:own_1'));
   });
 
   it('passes an empty text when there is no input', async () => {
@@ -49,26 +28,20 @@ describe('startNew', () => {
     }
   });
 
-  it('with the id of a running instance is a 500 that says "already exists", and the instance goes on', async () => {
-    const id = await waiting('singleton');
+  it('with the id of a running instance is refused as "already exists", and the instance goes on', async () => {
+    const id = await waiting(sample.id('singleton'));
     const second = await sample.client('start', 'events', { input: ['other'], instanceId: id });
-    expect(second.error).toContain('unexpected status code: 500');
-    expect(second.error).toContain('An Orchestration instance with the status Running already exists.');
+    // Newer hosts may say 409; the words are what an app has to go by.
+    expect(second.error).toMatch(/unexpected status code: (500|409)/);
+    expect(second.error).toMatch(/An Orchestration instance with the status \w+ already exists\./);
     await sample.client('raise', id, { name: 'go', data: 1 });
     expect((await sample.ended(id)).output).toEqual([1]);
   });
 
   it('with the id of a finished instance replaces it', async () => {
-    await sample.ended(await sample.start('sequence', {}, 'again'));
-    await sample.ended(await sample.start('whoAmI', { second: true }, 'again'));
-    expect(await sample.status('again')).toMatchObject({ name: 'whoAmI', input: { second: true } });
-  });
-
-  it('is atomic: of twenty at once one starts', async () => {
-    const body = { input: ['go'], instanceId: 'twenty' };
-    const answers = await Promise.all(Array.from({ length: 20 }, () => sample.client('start', 'events', body)));
-    expect(answers.filter((answer) => answer.status === 200)).toHaveLength(1);
-    expect(answers.filter((answer) => answer.error?.includes('already exists'))).toHaveLength(19);
+    await sample.ended(await sample.start('sequence', {}, sample.id('again')));
+    await sample.ended(await sample.start('whoAmI', { second: true }, sample.id('again')));
+    expect(await sample.status(sample.id('again'))).toMatchObject({ name: 'whoAmI', input: { second: true } });
   });
 
   it.each([
@@ -77,15 +50,15 @@ describe('startNew', () => {
     ['an id that is too long', `orchestrators/sequence/${'x'.repeat(257)}`, '{}'],
     ['a body that is not JSON', 'orchestrators/sequence', '{'],
   ])('answers 400 to %s', async (_, path, body) => {
-    expect((await api('POST', path, body)).status).toBe(400);
+    expect((await sample.api('POST', path, body)).status).toBe(400);
   });
 
   it('can wait for the end', async () => {
-    const done = await api('POST', 'orchestrators/sequence?timeout=10&pollingInterval=0.05', '{}');
+    const done = await sample.api('POST', 'orchestrators/sequence?timeout=10&pollingInterval=0.05', '{}');
     expect([done.status, await done.json()]).toEqual([200, 8]);
-    const failed = await api('POST', 'orchestrators/throwing?timeout=10&pollingInterval=0.05', '{}');
+    const failed = await sample.api('POST', 'orchestrators/throwing?timeout=10&pollingInterval=0.05', '{}');
     expect(await failed.json()).toMatchObject({ runtimeStatus: 'Failed' });
-    const late = await api('POST', 'orchestrators/events?timeout=0.2&pollingInterval=0.05', '["go"]');
+    const late = await sample.api('POST', 'orchestrators/events?timeout=0.2&pollingInterval=0.05', '["go"]');
     expect(late.status).toBe(202);
   });
 });
@@ -94,29 +67,30 @@ describe('createCheckStatusResponse', () => {
   it('gives URLs that work with the key in them', async () => {
     const response = await sample.fetch('/api/start-and-check/sequence', {
       method: 'POST',
-      headers: { 'x-functions-key': sample.host.functionKey },
+      headers: { 'x-functions-key': sample.functionKey },
       body: '{}',
     });
     expect(response.status).toBe(202);
-    expect(response.headers.get('location')).toContain(sample.host.url);
+    expect(response.headers.get('location')).toContain(sample.url);
     const urls = (await response.json()) as { id: string; statusQueryGetUri: string };
     await sample.ended(urls.id);
     const status = await fetch(urls.statusQueryGetUri);
     expect([status.status, await status.json()]).toMatchObject([200, { output: 8 }]);
   });
 
-  it('uses the address of the host in management payloads', async () => {
+  it('uses the address and the hub of the host in management payloads', async () => {
     const { result } = await sample.client('payload', 'some-id');
-    expect((result as { rewindPostUri: string }).rewindPostUri).toMatch(
-      new RegExp(`^${sample.host.url}${BASE}/instances/some-id/rewind\\?reason=`),
-    );
+    const { rewindPostUri, statusQueryGetUri } = result as Record<string, string>;
+    expect(rewindPostUri).toMatch(new RegExp(`^${sample.url}${BASE}/instances/some-id/rewind\\?reason=`));
+    // host.json says "%HUB_NAME%".
+    expect(statusQueryGetUri).toContain('taskHub=SampleHub');
   });
 });
 
 describe('getStatus', () => {
   it('tells what an instance is doing', async () => {
     const id = await waiting();
-    const response = await api('GET', `instances/${id}`);
+    const response = await sample.api('GET', `instances/${id}`);
     expect(response.status).toBe(202);
     expect(response.headers.get('retry-after')).toBe('5');
     expect(await response.json()).toEqual({
@@ -139,9 +113,9 @@ describe('getStatus', () => {
 
   it('shows a failure as 200, or as 500 when asked to', async () => {
     const { instanceId } = await sample.run('throwing');
-    expect((await api('GET', `instances/${instanceId}`)).status).toBe(200);
+    expect((await sample.api('GET', `instances/${instanceId}`)).status).toBe(200);
     const query = 'returnInternalServerErrorOnFailure=true';
-    expect((await api('GET', `instances/${instanceId}?${query}`)).status).toBe(500);
+    expect((await sample.api('GET', `instances/${instanceId}?${query}`)).status).toBe(500);
   });
 
   it('shows the history in the shape of the API', async () => {
@@ -169,17 +143,17 @@ describe('getStatus', () => {
 describe('listing and purging', () => {
   it('filters by status, and pages', async () => {
     const ids = await Promise.all(
-      Array.from({ length: 120 }, (_, index) => sample.start('throwing', {}, `page-${index}`)),
+      Array.from({ length: 120 }, (_, index) => sample.start('throwing', {}, sample.id(`page-${index}`))),
     );
     await Promise.all(ids.map((id) => sample.ended(id)));
     const { result } = await sample.client('statusBy', '', { runtimeStatus: ['Failed'] });
     const found = (result as { instanceId: string }[]).map((status) => status.instanceId);
     expect(found).toEqual(expect.arrayContaining(ids));
     expect(new Set(found).size).toBe(found.length);
-    const first = await api('GET', 'instances/?instanceIdPrefix=page-&top=50');
+    const first = await sample.api('GET', `instances/?instanceIdPrefix=${sample.id('page-')}&top=50`);
     expect(await first.json()).toHaveLength(50);
     const token = first.headers.get('x-ms-continuation-token') ?? '';
-    const last = await api('GET', 'instances/?instanceIdPrefix=page-&top=100', undefined, {
+    const last = await sample.api('GET', `instances/?instanceIdPrefix=${sample.id('page-')}&top=100`, undefined, {
       'x-ms-continuation-token': token,
     });
     expect(await last.json()).toHaveLength(70);
@@ -193,25 +167,25 @@ describe('listing and purging', () => {
   });
 
   it('purges by filter, which needs a time', async () => {
-    expect((await api('DELETE', 'instances/?runtimeStatus=Failed')).status).toBe(400);
+    expect((await sample.api('DELETE', 'instances/?runtimeStatus=Failed')).status).toBe(400);
     const running = await waiting();
     const finished = await sample.run('sequence');
     const filter = { createdTimeFrom: '2000-01-01T00:00:00Z', runtimeStatus: ['Completed', 'Failed', 'Terminated'] };
     const { result } = await sample.client('purgeBy', '', filter);
     expect((result as { instancesDeleted: number }).instancesDeleted).toBeGreaterThan(0);
-    expect((await api('GET', `instances/${finished.instanceId}`)).status).toBe(404);
+    expect((await sample.api('GET', `instances/${finished.instanceId}`)).status).toBe(404);
     expect((await sample.status(running)).runtimeStatus).toBe('Running');
-    expect((await api('DELETE', 'instances/?createdTimeFrom=2000-01-01&runtimeStatus=Failed')).status).toBe(404);
+    expect((await sample.api('DELETE', 'instances/?createdTimeFrom=2000-01-01&runtimeStatus=Failed')).status).toBe(404);
   });
 });
 
 describe('raiseEvent', () => {
   it('needs JSON', async () => {
     const id = await waiting();
-    expect((await api('POST', `instances/${id}/raiseEvent/go`, '1')).status).toBe(400);
+    expect((await sample.api('POST', `instances/${id}/raiseEvent/go`, '1')).status).toBe(400);
     const json = { 'content-type': 'application/json' };
-    expect((await api('POST', `instances/${id}/raiseEvent/go`, '', json)).status).toBe(400);
-    expect((await api('POST', `instances/${id}/raiseEvent/go`, '1', json)).status).toBe(202);
+    expect((await sample.api('POST', `instances/${id}/raiseEvent/go`, '', json)).status).toBe(400);
+    expect((await sample.api('POST', `instances/${id}/raiseEvent/go`, '1', json)).status).toBe(202);
     const withoutData = await sample.client('raise', await waiting(), { name: 'go' });
     expect(withoutData.error).toContain('unexpected status code: 400');
   });
@@ -221,7 +195,7 @@ describe('raiseEvent', () => {
     const { instanceId } = await sample.run('sequence');
     expect((await sample.client('raise', instanceId, { name: 'go', data: 1 })).status).toBe(200);
     const json = { 'content-type': 'application/json' };
-    expect((await api('POST', `instances/${instanceId}/raiseEvent/go`, '1', json)).status).toBe(410);
+    expect((await sample.api('POST', `instances/${instanceId}/raiseEvent/go`, '1', json)).status).toBe(410);
   });
 });
 
@@ -234,14 +208,11 @@ describe('terminate, suspend and resume', () => {
   });
 
   it('ends an instance whose activity runs; the late result changes nothing', async () => {
-    const id = await sample.start('fanOut', { count: 2, ms: 300 });
-    await until(
-      () => sample.status(id),
-      (status) => status.runtimeStatus === 'Running',
-    );
+    const id = await sample.start('fanOut', { count: 2, ms: sample.ms(300) });
+    await sample.reached(id, 'Running');
     await sample.client('terminate', id, { reason: 'now' });
     await sample.ended(id);
-    await new Promise((resolve) => setTimeout(resolve, 400));
+    await sample.pause(400);
     expect(await sample.status(id)).toMatchObject({ runtimeStatus: 'Terminated', output: 'now' });
   });
 
@@ -249,10 +220,7 @@ describe('terminate, suspend and resume', () => {
     const id = await sample.start('chain', { count: 3 });
     const events = await waiting();
     await sample.client('suspend', events, { reason: 'pause' });
-    await until(
-      () => sample.status(events),
-      (status) => status.runtimeStatus === 'Suspended',
-    );
+    await sample.reached(events, 'Suspended');
     expect((await sample.client('suspend', events, { reason: 'again' })).error).toContain('status code: 500');
     await sample.client('raise', events, { name: 'go', data: 'held' });
     await sample.ended(id);
@@ -262,13 +230,10 @@ describe('terminate, suspend and resume', () => {
   });
 
   it('schedules what was decided while suspended only after the resumption', async () => {
-    const id = await sample.start('race', { timerMs: 1200, workMs: 1800, cancel: true });
-    await until(
-      () => sample.status(id),
-      (status) => status.runtimeStatus === 'Running',
-    );
+    const id = await sample.start('race', { timerMs: sample.ms(1200), workMs: sample.ms(1800), cancel: true });
+    await sample.reached(id, 'Running');
     await sample.client('suspend', id, { reason: 'pause' });
-    await new Promise((resolve) => setTimeout(resolve, 1500));
+    await sample.pause(1500);
     const scheduled = async (): Promise<number | undefined> =>
       (await sample.status(id, 'showHistory=true')).historyEvents?.filter(
         (event) => event.EventType === 'TaskCompleted',
@@ -286,35 +251,28 @@ describe('terminate, suspend and resume', () => {
 describe('restart', () => {
   it('runs the same input again, under a new or the same id', async () => {
     const { instanceId } = await sample.run('whoAmI', { some: 'input' });
-    const answer = await api('POST', `instances/${instanceId}/restart?restartWithNewInstanceId=true`);
+    const answer = await sample.api('POST', `instances/${instanceId}/restart?restartWithNewInstanceId=true`);
     const { id } = (await answer.json()) as { id: string };
     expect(id).not.toBe(instanceId);
     expect(await sample.ended(id)).toMatchObject({ input: { some: 'input' } });
-    const same = await api('POST', `instances/${instanceId}/restart?restartWithNewInstanceId=false`);
+    const same = await sample.api('POST', `instances/${instanceId}/restart?restartWithNewInstanceId=false`);
     expect(await same.json()).toMatchObject({ id: instanceId });
-    expect((await api('POST', 'instances/nobody/restart')).status).toBe(400);
+    expect((await sample.api('POST', 'instances/nobody/restart')).status).toBe(400);
   });
 });
 
 describe('the API', () => {
-  it('wants the master or the durable key on the public path, and the secret of the process on the other', async () => {
-    const status = async (path: string): Promise<number> => (await sample.fetch(path)).status;
-    expect(await status(`${BASE}/instances/`)).toBe(401);
-    expect(await status(`${BASE}/instances/?code=${sample.host.functionKey}`)).toBe(401);
-    expect(await status(`${BASE}/instances/?code=${sample.host.masterKey}`)).toBe(200);
-    expect(await status('/runtime/rpc/guess/durabletask/instances/')).toBe(404);
-  });
-
-  it('refuses what is left out, with a reason', async () => {
-    expect((await sample.client('rewind', await waiting(), { reason: 'x' })).error).toContain(
-      'Rewind is not supported',
-    );
-    expect((await sample.client('readEntity', 'one')).error).toContain('Durable entities are not supported');
+  it.runIf(checksKeys)('wants the master or the durable key', async () => {
+    const status = async (query: string): Promise<number> =>
+      (await sample.fetch(`${BASE}/instances/?top=1${query}`)).status;
+    expect(await status('')).toBe(401);
+    expect(await status('&code=wrong')).toBe(401);
+    expect(await status(`&code=${sample.masterKey}`)).toBe(200);
   });
 
   it('answers 404 to anything else', async () => {
     for (const path of ['unknown', 'instances/a/b/c', 'orchestrators'])
-      expect((await api('POST', path, '')).status).toBe(404);
-    expect((await api('PUT', 'instances/')).status).toBe(404);
+      expect((await sample.api('POST', path, '')).status).toBe(404);
+    expect((await sample.api('PUT', 'instances/')).status).toBe(404);
   });
 });

@@ -4,6 +4,8 @@ import * as df from 'durable-functions';
 
 interface FanOut {
   count: number;
+  /** Named in the notes of activities that wait. */
+  key?: string;
   activity?: string;
   ms?: number;
 }
@@ -23,9 +25,9 @@ df.app.orchestration('chain', function* (context) {
 });
 
 df.app.orchestration('fanOut', function* (context) {
-  const { count, ms = 0 } = context.df.getInput() as FanOut;
+  const { count, ms = 0, key } = context.df.getInput() as FanOut;
   const tasks = Array.from({ length: count }, (_, index) =>
-    ms === 0 ? context.df.callActivity('noop', index) : context.df.callActivity('wait', { ms, value: index }),
+    ms === 0 ? context.df.callActivity('noop', index) : context.df.callActivity('wait', { ms, value: index, key }),
   );
   const results: number[] = yield context.df.Task.all(tasks);
   return results.reduce((sum, value) => sum + value, 0);
@@ -165,14 +167,14 @@ df.app.orchestration('continueWithText', function* (context) {
 });
 
 df.app.orchestration('continueWithEvents', function* (context) {
-  const { round } = context.df.getInput() as { round: number };
+  const { round, ms } = context.df.getInput() as { round: number; ms: number };
   if (round === 0) {
     yield context.df.waitForExternalEvent('go');
-    yield context.df.callActivity('wait', { ms: 150, value: 0 });
-    context.df.continueAsNew({ round: 1 });
+    yield context.df.callActivity('wait', { ms, value: 0 });
+    context.df.continueAsNew({ round: 1, ms });
     return undefined;
   }
-  const timer = context.df.createTimer(new Date(context.df.currentUtcDateTime.getTime() + 200));
+  const timer = context.df.createTimer(new Date(context.df.currentUtcDateTime.getTime() + ms));
   const event = context.df.waitForExternalEvent('data');
   const winner: df.Task = yield context.df.Task.any([event, timer]);
   if (winner === event) timer.cancel();
@@ -204,10 +206,11 @@ df.app.orchestration('unknownChild', function* (context) {
 });
 
 df.app.orchestration('sharedTask', function* (context) {
-  const slow = context.df.callActivity('wait', { ms: 120, value: 2 });
+  const { ms } = context.df.getInput() as { ms: number };
+  const slow = context.df.callActivity('wait', { ms: ms * 3, value: 2 });
   const quick = context.df.callActivity('echo', 1);
   yield context.df.Task.any([slow, quick]);
-  yield context.df.Task.any([slow, context.df.callActivity('wait', { ms: 200, value: 3 })]);
+  yield context.df.Task.any([slow, context.df.callActivity('wait', { ms: ms * 5, value: 3 })]);
   return yield context.df.callActivity('double', 3);
 });
 
@@ -276,16 +279,15 @@ df.app.orchestration('beyond', function* (context) {
 });
 
 df.app.orchestration('uncaughtEarly', function* (context) {
-  const tasks = [
-    context.df.callActivity('fail', 'early'),
-    context.df.callActivity('wait', { ms: 2000, value: 'late' }),
-  ];
+  const { ms } = context.df.getInput() as { ms: number };
+  const tasks = [context.df.callActivity('fail', 'early'), context.df.callActivity('wait', { ms, value: 'late' })];
   return yield context.df.Task.all(tasks);
 });
 
 df.app.orchestration('retryBesideFailure', function* (context) {
+  const { key } = context.df.getInput() as { key: string };
   const retried = context.df.callActivityWithRetry('failTimes', new df.RetryOptions(30, 2), {
-    key: 'beside',
+    key,
     times: 1,
   });
   try {

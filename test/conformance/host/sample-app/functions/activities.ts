@@ -1,15 +1,10 @@
-/** Activities. Those that count leave a line in a file, so that a test can tell how often they ran. */
+/** Activities. Those that count leave a note, so that a test can tell how often they ran. */
 
-import { appendFileSync } from 'node:fs';
 import type { InvocationContext } from '@azure/functions';
 import * as df from 'durable-functions';
+import { note } from '../support/notes.ts';
 
 const failures = new Map<string, number>();
-
-function note(line: string): void {
-  const file = process.env.SAMPLE_LOG;
-  if (file !== undefined) appendFileSync(file, `${line}\n`);
-}
 
 df.app.activity('echo', { handler: (input: unknown) => input });
 df.app.activity('kindOf', {
@@ -39,10 +34,10 @@ df.app.activity('failTimes', {
   },
 });
 df.app.activity('wait', {
-  handler: async ({ ms, value }: { ms: number; value: unknown }) => {
-    note(`begin ${JSON.stringify(value)}`);
+  handler: async ({ ms, value, key = '-' }: { ms: number; value: unknown; key?: string }) => {
+    note(`wait ${key} begin ${JSON.stringify(value)}`);
     await new Promise((resolve) => setTimeout(resolve, ms));
-    note(`end ${JSON.stringify(value)}`);
+    note(`wait ${key} end ${JSON.stringify(value)}`);
     return value;
   },
 });
