@@ -108,6 +108,8 @@ export function buildWhenNeeded(root) {
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const root = dirname(dirname(fileURLToPath(import.meta.url)));
+  // node:sqlite says on first use that it is experimental; nobody who builds can do anything about that.
+  process.removeAllListeners('warning');
   try {
     if (!isNewEnough(process.versions.node)) throw new Error('this Node is too old; use "npm run build"');
     console.error(buildWhenNeeded(root) ? 'Built dist.' : 'dist is up to date.');

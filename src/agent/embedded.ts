@@ -3,6 +3,8 @@
  * types, never the other way, so that an agent beside a deployed service carries none of it.
  */
 
+import type { AriusError } from '../errors.ts';
+
 export interface EmbeddedServiceOptions {
   /** Where the service keeps its state; created when missing. */
   readonly stateDirectory: string;
@@ -11,6 +13,8 @@ export interface EmbeddedServiceOptions {
   onProgress(message: string): void;
   /** `serve`: other commands share this service while it runs. Otherwise they wait for it to end. */
   readonly keepRunning: boolean;
+  /** Ends the waiting for another command, and a start under way. */
+  readonly signal: AbortSignal;
 }
 
 export interface EmbeddedServiceLauncher {
@@ -26,6 +30,8 @@ export interface EmbeddedService {
   readonly stateDirectory: string;
   /** Another process owns it: `stop` ends nothing, so what was written is only surely on disk after `saved`. */
   readonly shared: boolean;
+  /** Resolves when the service ended though nobody stopped it. */
+  readonly failed: Promise<AriusError>;
   /** Resolves when everything written before the call is on disk. */
   saved(): Promise<void>;
   /** Ends the service with everything saved; nothing when another process owns it. */

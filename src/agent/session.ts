@@ -117,6 +117,7 @@ class Opening {
         passphrases: passphraseText === undefined ? {} : { [repository]: passphraseText },
         onProgress: this.#options.onProgress,
         keepRunning: false,
+        signal,
       });
       endpoint = { url: this.#service.url, functionKey: this.#service.functionKey };
     }

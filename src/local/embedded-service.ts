@@ -27,7 +27,7 @@ const HEALTH_TIMEOUT_MS = 2000;
 export const embeddedServiceLauncher: EmbeddedServiceLauncher = {
   async start(options: EmbeddedServiceOptions): Promise<EmbeddedService> {
     const state = await openStateDirectory(options.stateDirectory);
-    const found = await lockOrRunningService(state, options.onProgress);
+    const found = await lockOrRunningService(state, options);
     return found instanceof ProcessLock ? await startOwned(state, found, options) : shared(state, found);
   },
 };
@@ -35,10 +35,11 @@ export const embeddedServiceLauncher: EmbeddedServiceLauncher = {
 /** The lock of the directory, or the service of the `serve` that holds it. Waits as long as a command holds it. */
 async function lockOrRunningService(
   state: StateDirectory,
-  onProgress: (message: string) => void,
+  { onProgress, signal }: EmbeddedServiceOptions,
 ): Promise<ProcessLock | RunningService> {
   let told = false;
   for (;;) {
+    signal.throwIfAborted();
     const lock = ProcessLock.tryAcquire(state.lockFile);
     if (lock !== undefined) return lock;
     const running = await readServiceFile(state.serviceFile);
@@ -66,6 +67,8 @@ function shared(state: StateDirectory, service: RunningService): EmbeddedService
   return {
     ...addresses(state, service),
     shared: true,
+    // Its owner tells; here, requests fail.
+    failed: new Promise(() => undefined),
     saved: () => sleep(SAVED_AFTER_MS),
     stop: async () => undefined,
   };
@@ -83,6 +86,7 @@ async function startOwned(
     options.onProgress('Starting the embedded service');
     const azurite = await startAzurite({ directory: state.storage });
     undo.push(() => azurite.stop());
+    options.signal.throwIfAborted();
     const host = await startHost(state, azurite.connectionString, options.passphrases);
     undo.push(() => host.stop());
     const service: RunningService = {
@@ -94,15 +98,18 @@ async function startOwned(
     };
     await writeServiceFile(state.serviceFile, service);
     undo.push(() => removeServiceFile(state.serviceFile));
+    options.signal.throwIfAborted();
     let stopped: Promise<void> | undefined;
     return {
       ...addresses(state, service),
       shared: false,
+      failed: Promise.race([azurite.exited, host.exited]).then(() => endedByItself(state)),
       saved: () => sleep(SAVED_AFTER_MS),
       stop: () => (stopped ??= unwind(undo)),
     };
   } catch (error) {
     await unwind(undo).catch(() => undefined);
+    options.signal.throwIfAborted();
     throw startFailure(error, state);
   }
 }
@@ -148,7 +155,10 @@ function projectRoot(): string {
   return folder;
 }
 
-function addresses(state: StateDirectory, service: RunningService): Omit<EmbeddedService, 'shared' | 'saved' | 'stop'> {
+function addresses(
+  state: StateDirectory,
+  service: RunningService,
+): Omit<EmbeddedService, 'shared' | 'failed' | 'saved' | 'stop'> {
   return {
     url: service.url,
     functionKey: service.functionKey,
@@ -166,5 +176,13 @@ function startFailure(error: unknown, state: StateDirectory): AriusError {
     `The embedded service did not start: ${reason}`,
     `Look at ${state.logFile}, then run the command again.`,
     { cause: error },
+  );
+}
+
+function endedByItself(state: StateDirectory): AriusError {
+  return new AriusError(
+    'service-unreachable',
+    'The embedded service ended by itself.',
+    `Look at ${state.logFile}, then run the command again; it continues where this one stopped.`,
   );
 }

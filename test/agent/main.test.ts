@@ -31,6 +31,7 @@ function launch(service: FakeService, shared = false): Launched {
     storageConnectionString: 'UseDevelopmentStorage=true',
     stateDirectory: '/state',
     shared,
+    failed: new Promise(() => undefined),
     async saved() {
       calls.push('saved');
     },

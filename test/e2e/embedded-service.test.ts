@@ -3,7 +3,9 @@ import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { firstMessage, processesOf, Workplace } from './support/agent.ts';
+import { ProcessLock } from '../../src/local/process-lock.ts';
+import { openStateDirectory } from '../../src/local/state-directory.ts';
+import { childrenOf, firstMessage, processesOf, Workplace } from './support/agent.ts';
 import { bytesOf, describeTree, writeTree } from './support/trees.ts';
 
 let place: Workplace;
@@ -48,6 +50,19 @@ describe('serve', () => {
   });
 });
 
+describe('a service that ends by itself', () => {
+  it('ends serve with a message, and the next command starts a new one', async () => {
+    const serve = place.start(['serve', '--json']);
+    await firstMessage(serve);
+    const [host] = await childrenOf(serve.pid, 'host/main');
+    const last = firstMessage(serve);
+    process.kill(host ?? 0, 'SIGKILL');
+    expect(await last).toMatchObject({ messageType: 'error', code: 'service-unreachable' });
+    expect(await once(serve, 'exit')).toEqual([11, null]);
+    await place.summary(['archive', folder]);
+  });
+});
+
 describe('two commands on one state directory', () => {
   it('take turns, and both succeed', async () => {
     const other = place.folder('other');
@@ -76,6 +91,19 @@ describe('a command that is interrupted', () => {
     expect(await once(child, 'exit')).toEqual([130, null]);
     expect(said).toContain('interrupted');
     expect(await processesOf(place.path)).toEqual([]);
+  });
+
+  it('does not wait for another command any longer', async () => {
+    const lock = ProcessLock.tryAcquire((await openStateDirectory(place.stateDirectory)).lockFile);
+    const child = place.start(['archive', folder]);
+    let said = '';
+    child.stderr?.on('data', (data) => {
+      said += data;
+    });
+    while (!said.includes('Waiting for another command')) await once(child.stderr ?? child, 'data');
+    child.kill('SIGINT');
+    expect(await once(child, 'exit')).toEqual([130, null]);
+    lock?.release();
   });
 });
 

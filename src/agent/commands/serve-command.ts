@@ -1,5 +1,6 @@
 /** `arius-agent serve`: the embedded service and the portal, until Ctrl-C. */
 
+import type { AriusError } from '../../errors.ts';
 import type { CommandContext } from '../command.ts';
 import { type CommonOptions, readSettings } from '../settings.ts';
 
@@ -11,6 +12,7 @@ export async function serveCommand(context: CommandContext, options: CommonOptio
     passphrases: passphraseText === undefined ? {} : { [repository]: passphraseText },
     onProgress: (message) => output.remark(message),
     keepRunning: true,
+    signal: abort.signal,
   });
   try {
     output.ready(
@@ -26,7 +28,10 @@ export async function serveCommand(context: CommandContext, options: CommonOptio
         stateDir: service.stateDirectory,
       },
     );
-    await aborted(abort.signal);
+    const failure = await ended(abort.signal, service.failed);
+    if (failure !== undefined) {
+      throw failure;
+    }
   } finally {
     await service.stop();
   }
@@ -34,21 +39,20 @@ export async function serveCommand(context: CommandContext, options: CommonOptio
   return 0;
 }
 
-function aborted(signal: AbortSignal): Promise<void> {
+/** Undefined: the user ended it. */
+async function ended(signal: AbortSignal, failed: Promise<AriusError>): Promise<AriusError | undefined> {
+  // The service is other processes and their pipes may be still: something of our own keeps this one alive.
+  const alive = setInterval(() => undefined, 60_000);
+  try {
+    return await Promise.race([aborted(signal), failed]);
+  } finally {
+    clearInterval(alive);
+  }
+}
+
+function aborted(signal: AbortSignal): Promise<undefined> {
   return new Promise((resolve) => {
-    if (signal.aborted) {
-      resolve();
-      return;
-    }
-    // The service is other processes and their pipes may be still: something of our own keeps this one alive.
-    const alive = setInterval(() => undefined, 60_000);
-    signal.addEventListener(
-      'abort',
-      () => {
-        clearInterval(alive);
-        resolve();
-      },
-      { once: true },
-    );
+    if (signal.aborted) resolve(undefined);
+    else signal.addEventListener('abort', () => resolve(undefined), { once: true });
   });
 }

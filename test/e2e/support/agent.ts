@@ -141,7 +141,19 @@ async function commandLinesWith(path: string): Promise<string[]> {
   return found;
 }
 
-/** The first line a process prints, as JSON. */
+/** Ids of a process's children whose command line holds a text. */
+export async function childrenOf(parent: number | undefined, text: string): Promise<number[]> {
+  const found: number[] = [];
+  for (const pid of await readdir('/proc')) {
+    if (!/^\d+$/.test(pid)) continue;
+    const status = await readFile(join('/proc', pid, 'status'), 'utf8').catch(() => '');
+    const commandLine = await readFile(join('/proc', pid, 'cmdline'), 'utf8').catch(() => '');
+    if (status.includes(`PPid:\t${parent}\n`) && commandLine.includes(text)) found.push(Number(pid));
+  }
+  return found;
+}
+
+/** The next line a process prints, as JSON. */
 export async function firstMessage(child: ChildProcess): Promise<Record<string, unknown>> {
   if (child.stdout === null) throw new Error('the process was started without a stdout');
   const [line] = (await once(createInterface({ input: child.stdout }), 'line')) as [string];
