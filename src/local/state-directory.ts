@@ -7,8 +7,9 @@
  */
 
 import { randomUUID } from 'node:crypto';
-import { chmod, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { chmod, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import { makeFolder } from '../agent/files/make-folder.ts';
 import { AriusError } from '../errors.ts';
 
 /** Says what the folder is. The schema version is for the layout of what is inside. */
@@ -30,7 +31,7 @@ export interface StateDirectory {
 export async function openStateDirectory(path: string): Promise<StateDirectory> {
   const absolute = resolve(path);
   try {
-    await mkdir(absolute, { recursive: true, mode: 0o700 });
+    await makeFolder(absolute, 0o700);
     await claim(absolute);
     await proveWritable(absolute);
   } catch (error) {

@@ -3,7 +3,7 @@
  * time, nothing else. A hash is salted with the passphrase, so the cache is kept apart by repository and passphrase.
  */
 
-import { mkdir, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { ContentHash, FileTreeHash } from '../../hashing/hashes.ts';
@@ -11,6 +11,7 @@ import { AGENT_DATABASE_BATCH, AGENT_DATABASE_CACHE_KIB, RACY_CHANGE_NS } from '
 import { loadSqlite } from '../state/database.ts';
 import type { FileSignals } from './file-signals.ts';
 import { bytesOf, hexOf } from './hash-bytes.ts';
+import { makeFolder } from './make-folder.ts';
 
 export interface CachedHash {
   readonly contentHash: ContentHash;
@@ -74,7 +75,7 @@ export class HashCache {
 
   /** A file that is damaged, or of another version, is replaced by an empty one. */
   static async open(path: string, scope: HashCacheScope): Promise<HashCache> {
-    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+    await makeFolder(dirname(path), 0o700);
     try {
       return await HashCache.#open(path, scope);
     } catch (error) {

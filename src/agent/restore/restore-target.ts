@@ -27,6 +27,7 @@ import { AriusError } from '../../errors.ts';
 import type { Hasher } from '../../hashing/hasher.ts';
 import type { ContentHash } from '../../hashing/hashes.ts';
 import { fileChunks } from '../files/file-chunks.ts';
+import { makeFolder } from '../files/make-folder.ts';
 import { codeOf } from '../files/system-errors.ts';
 
 const TEMPORARY_FOLDER = '.arius-restore';
@@ -54,7 +55,7 @@ export class RestoreTarget {
   /** Creates the folder when missing, and removes what an interrupted restore left in it. */
   static async open(folder: string): Promise<RestoreTarget> {
     try {
-      await mkdir(folder, { recursive: true });
+      await makeFolder(folder);
       const root = await realpath(folder);
       const parent = join(root, TEMPORARY_FOLDER);
       await makeRealDirectory(parent);

@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { v7 as uuidv7 } from 'uuid';
 import { AriusError } from '../../errors.ts';
 import { Spool, spoolError } from '../archive/spool.ts';
+import { makeFolder } from '../files/make-folder.ts';
 import { loadSqlite, ScratchDatabase } from './database.ts';
 
 const FOLDER_PREFIX = 'arius-run-';
@@ -25,7 +26,7 @@ export interface RunFolder {
 export async function openRunFolder(parent: string, schema: string, now = Date.now()): Promise<RunFolder> {
   const path = join(parent, `${FOLDER_PREFIX}${uuidv7()}`);
   try {
-    await mkdir(parent, { recursive: true, mode: 0o700 });
+    await makeFolder(parent, 0o700);
     await removeDeadRuns(parent, now);
     await mkdir(path, { mode: 0o700 });
     const database = await ScratchDatabase.open(join(path, DATABASE_NAME), schema);
