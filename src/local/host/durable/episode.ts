@@ -98,7 +98,8 @@ function orchestratorStarted(history: readonly HistoryEvent[]): HistoryEvent {
   return { EventType: EventType.OrchestratorStarted, EventId: -1, Timestamp };
 }
 
-async function callOrchestrator(
+/** Asks the function itself, with all of its history. */
+export async function callOrchestrator(
   record: InstanceRecord,
   newEvents: readonly HistoryEvent[],
   parts: EpisodeParts,
