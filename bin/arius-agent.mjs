@@ -26,6 +26,8 @@ const NODE_FLAGS = [
 /** glibc keeps up to eight arenas of freed memory per core; two are enough for the few threads that allocate. */
 const ENVIRONMENT = { MALLOC_ARENA_MAX: '2', ...process.env };
 
+const PASSED_ON = /** @type {const} */ (['SIGTERM', 'SIGHUP']);
+
 /**
  * Replaces this process, so that signals and memory concern one process only.
  *
@@ -43,16 +45,19 @@ function replaceProcess(node, args) {
  * @param {string[]} args
  */
 function runAsChild(node, args) {
-  const child = spawn(node, args, { stdio: 'inherit', env: ENVIRONMENT });
-  for (const signal of /** @type {const} */ (['SIGTERM', 'SIGHUP'])) process.on(signal, () => child.kill(signal));
-  // Ctrl-C on a terminal reaches both processes; passing it on as well would count as a second Ctrl-C.
+  /** @type {import('node:child_process').ChildProcess | undefined} */
+  let child;
+  // Before the child is there, so that no signal can end this process alone.
+  for (const signal of PASSED_ON) process.on(signal, () => child?.kill(signal));
   process.on('SIGINT', () => {
-    if (!process.stdin.isTTY) child.kill('SIGINT');
+    // Ctrl-C on a terminal reaches both processes; passing it on as well would count as a second Ctrl-C.
+    if (!process.stdin.isTTY) child?.kill('SIGINT');
   });
+  child = spawn(node, args, { stdio: 'inherit', env: ENVIRONMENT });
   child.on('error', (error) => fail(`${node} could not be started: ${error.message}`));
   child.on('exit', (code, signal) => {
     if (signal === null) process.exit(code ?? 1);
-    for (const name of /** @type {const} */ (['SIGTERM', 'SIGHUP', 'SIGINT'])) process.removeAllListeners(name);
+    for (const name of [...PASSED_ON, 'SIGINT']) process.removeAllListeners(name);
     process.kill(process.pid, signal);
   });
 }
