@@ -2,7 +2,11 @@
 
 import { createHash, randomUUID } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
-import { type HostProcess, startHostProcess } from '../../../src/local/host-process.ts';
+import { type HostProcess, type HostProcessOptions, startHostProcess } from '../../../src/local/host-process.ts';
+import { type RestartingHost, startRestartingHost } from '../../support/restarting-host.ts';
+
+/** A restart takes a second or two; on a machine under load, some. */
+const ATTEMPTS_MAX = 300;
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 
@@ -13,43 +17,55 @@ export interface Answer {
   readonly body: any;
 }
 
-export class App {
-  readonly host: HostProcess;
+export interface AppOptions {
+  readonly connectionString: string;
+  readonly settings?: Readonly<Record<string, string>>;
+  readonly stateDirectory?: string;
+}
+
+type AnyHost = Pick<HostProcess, 'url' | 'functionKey' | 'stop'>;
+
+export class App<Host extends AnyHost = HostProcess> {
+  readonly host: Host;
   readonly output: string[];
 
-  private constructor(host: HostProcess, output: string[]) {
+  private constructor(host: Host, output: string[]) {
     this.host = host;
     this.output = output;
   }
 
-  static async start(options: {
-    readonly connectionString: string;
-    readonly settings?: Readonly<Record<string, string>>;
-    readonly stateDirectory?: string;
-  }): Promise<App> {
+  static async start(options: AppOptions): Promise<App> {
     const output: string[] = [];
-    const host = await startHostProcess({
-      appDirectory: ROOT,
-      stateDirectory: options.stateDirectory,
-      settings: { TASK_HUB: `test${randomUUID().slice(0, 8)}`, ...options.settings },
-      secrets: {
-        ARIUS_STORAGE_CONNECTION_STRING: options.connectionString,
-        AzureWebJobsStorage: options.connectionString,
-        DurableStorage: options.connectionString,
-      },
-      onOutput: (line) => output.push(line),
-    });
+    return new App(await startHostProcess(hostOptions(options, output)), output);
+  }
+
+  /** Killed all the time: see there. */
+  static async startRestarting(
+    options: AppOptions & { readonly stateDirectory: string; readonly commitsPerLife: number },
+  ): Promise<App<RestartingHost>> {
+    const output: string[] = [];
+    const { stateDirectory, commitsPerLife } = options;
+    const host = await startRestartingHost({ ...hostOptions(options, output), stateDirectory, commitsPerLife });
     return new App(host, output);
   }
 
+  /** Asks again while the host is away, as the agent does. */
   async request(method: 'GET' | 'POST', path: string, body?: unknown, key = this.host.functionKey): Promise<Answer> {
-    const response = await fetch(`${this.host.url}/api/${path}`, {
+    const init = {
       method,
       headers: { 'x-functions-key': key, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    });
-    const text = await response.text();
-    return { status: response.status, headers: response.headers, body: text === '' ? undefined : JSON.parse(text) };
+    };
+    for (let attempt = 1; ; attempt++) {
+      try {
+        const response = await fetch(`${this.host.url}/api/${path}`, init);
+        const text = await response.text();
+        return { status: response.status, headers: response.headers, body: text === '' ? undefined : JSON.parse(text) };
+      } catch (error) {
+        if (attempt === ATTEMPTS_MAX) throw error;
+        await new Promise((resolve) => setTimeout(resolve, 100));
+      }
+    }
   }
 
   async get(path: string): Promise<Answer> {
@@ -81,6 +97,20 @@ export class App {
     const granted = await this.post(`repositories/${repository}/grants`, { purpose: 'create', names: [name] });
     return await putBlob(granted.body.grants[0].url, body, metadata);
   }
+}
+
+function hostOptions(options: AppOptions, output: string[]): HostProcessOptions {
+  return {
+    appDirectory: ROOT,
+    stateDirectory: options.stateDirectory,
+    settings: { TASK_HUB: `test${randomUUID().slice(0, 8)}`, ...options.settings },
+    secrets: {
+      ARIUS_STORAGE_CONNECTION_STRING: options.connectionString,
+      AzureWebJobsStorage: options.connectionString,
+      DurableStorage: options.connectionString,
+    },
+    onOutput: (line) => output.push(line),
+  };
 }
 
 export async function putBlob(url: string, body: Uint8Array, metadata: Record<string, string>): Promise<number> {
