@@ -1,6 +1,7 @@
 /**
  * The process in which Azurite runs: Azurite's own command line, started by path with the arguments of this process.
  *
+ * - The first line of its standard input names the account and its key.
  * - It ends when its standard input ends, that is when its parent is gone, however that died. By its own SIGTERM: Azurite
  *   keeps up to 5 s of writes in memory and saves them only then.
  * - A second SIGTERM while it saves is ignored.
@@ -28,6 +29,7 @@ for (const stream of [process.stdout, process.stderr]) stream.on('error', () => 
 process.stdin.on('close', () => {
   if (!stopping) process.kill(process.pid, 'SIGTERM');
 });
+const accounts = await firstLine();
 process.stdin.resume();
 // Azurite ends by running out of work; an open pipe must not count as work.
 (process.stdin as unknown as { unref(): void }).unref();
@@ -43,4 +45,18 @@ if (process.argv.includes('--location') && directory !== undefined) {
   process.once('exit', () => lock.release());
 }
 
+// Azurite takes its accounts from here alone; what a process sets itself is not seen from outside.
+process.env.AZURITE_ACCOUNTS = accounts;
 createRequire(import.meta.url)('azurite/dist/src/azurite.js');
+
+async function firstLine(): Promise<string> {
+  let text = '';
+  return await new Promise((resolve) => {
+    process.stdin.on('data', function take(data: Buffer) {
+      text += data.toString();
+      if (!text.includes('\n')) return;
+      process.stdin.off('data', take);
+      resolve(text.slice(0, text.indexOf('\n')));
+    });
+  });
+}

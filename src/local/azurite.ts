@@ -9,6 +9,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { AriusError } from '../errors.ts';
+import { childEnvironment } from './child-environment.ts';
 import { readOrCreateSecret } from './secret-file.ts';
 
 /** The emulator's own account name: code that must know whether it talks to an emulator can tell. */
@@ -62,7 +63,7 @@ export async function startAzurite(options: { directory: string | undefined }): 
 function spawnAzurite(directory: string | undefined, key: string): ChildProcess {
   const entry = fileURLToPath(new URL(import.meta.url.replace(/azurite\.(ts|js)$/, 'azurite-child.$1')));
   const persistence = directory === undefined ? ['--inMemoryPersistence'] : ['--location', directory];
-  return spawn(
+  const child = spawn(
     process.execPath,
     [
       '--disable-warning=ExperimentalWarning',
@@ -80,9 +81,14 @@ function spawnAzurite(directory: string | undefined, key: string): ChildProcess 
       // Its own process group: Ctrl-C is for the command, which stops its children in the right order.
       detached: true,
       stdio: ['pipe', 'pipe', 'pipe'],
-      env: { ...process.env, AZURITE_ACCOUNTS: `${ACCOUNT_NAME}:${key}` },
+      env: childEnvironment(),
     },
   );
+  // A child that is gone already says so by its exit.
+  child.stdin?.on('error', () => undefined);
+  // By the pipe: what is in a process's environment can be read from outside.
+  child.stdin?.write(`${ACCOUNT_NAME}:${key}\n`);
+  return child;
 }
 
 /** Waits for all three services; fails with what Azurite said when it ends first. */

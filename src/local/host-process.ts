@@ -5,12 +5,10 @@ import { extname } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { HOST_START_LIMIT_MS, STOP_LIMIT_MS } from '../limits.ts';
+import { childEnvironment } from './child-environment.ts';
 import type { ChildMessage, StartMessage, StopMessage } from './host/parent-link.ts';
 import { Redactor } from './host/redactor.ts';
 
-/** What a child needs of our environment; anything else, secrets above all, stays here. */
-const INHERITED =
-  /^(PATH|HOME|USER|TMPDIR|TEMP|TMP|LANG|LC_.*|TZ|SystemRoot|SystemDrive|ComSpec|APPDATA|USERPROFILE)$/i;
 const OUTPUT_LINES_KEPT = 20;
 
 export interface HostProcessOptions {
@@ -44,11 +42,10 @@ export class HostStartError extends Error {
 
 export async function startHostProcess(options: HostProcessOptions): Promise<HostProcess> {
   const entry = fileURLToPath(new URL(`./host/main${extname(import.meta.url)}`, import.meta.url));
-  const environment = Object.entries(process.env).filter(([name]) => INHERITED.test(name));
   // The lock and, from sources, the stripping of types are called experimental by Node 22 on every start.
   const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', entry], {
     cwd: options.appDirectory,
-    env: Object.fromEntries(environment),
+    env: childEnvironment(),
     // A group of its own: Ctrl-C in a terminal reaches the parent alone, which stops its children in order.
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
