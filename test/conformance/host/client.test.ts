@@ -141,7 +141,7 @@ describe('getStatus', () => {
 });
 
 describe('listing and purging', () => {
-  it('filters by status, and pages', async () => {
+  it('filters by status, time and prefix, and pages', async () => {
     const ids = await Promise.all(
       Array.from({ length: 120 }, (_, index) => sample.start('throwing', {}, sample.id(`page-${index}`))),
     );
@@ -150,6 +150,8 @@ describe('listing and purging', () => {
     const found = (result as { instanceId: string }[]).map((status) => status.instanceId);
     expect(found).toEqual(expect.arrayContaining(ids));
     expect(new Set(found).size).toBe(found.length);
+    const none = await sample.api('GET', 'instances/?createdTimeTo=2000-01-01T00:00:00Z');
+    expect(await none.json()).toEqual([]);
     const first = await sample.api('GET', `instances/?instanceIdPrefix=${sample.id('page-')}&top=50`);
     expect(await first.json()).toHaveLength(50);
     const token = first.headers.get('x-ms-continuation-token') ?? '';

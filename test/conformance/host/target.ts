@@ -5,7 +5,7 @@
  */
 
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll } from 'vitest';
+import { afterAll, beforeAll, vi } from 'vitest';
 import { startHostProcess } from '../../../src/local/host-process.ts';
 import { type Address, Sample } from './sample.ts';
 
@@ -24,6 +24,8 @@ const { HOST_URL, HOST_KEY = '', HOST_FUNCTION_KEY = HOST_KEY } = process.env;
 export const START_LIMIT_MS = 60_000;
 /** Azure's queues are polled with pauses of seconds. */
 const REMOTE_PATIENCE = 20;
+
+if (HOST_URL !== undefined) vi.setConfig({ testTimeout: 30_000 * REMOTE_PATIENCE });
 
 export const checksKeys = HOST_URL === undefined || HOST_KEY !== '';
 
