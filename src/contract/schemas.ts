@@ -173,10 +173,13 @@ export const entryResult = z.object({
   /**
    * `recorded`: committed and known from now on. `absent`: nothing is there, upload it (again).
    * `debris`: a body without sentinel, too young to remove: another writer may be at work; ask again after `retryAt`.
+   * `conflict`: the name is taken by a chunk through which this content cannot be read, as `detail` says; it cannot be
+   * stored, now or later. It concerns this content alone.
    */
-  outcome: z.enum(['recorded', 'debris', 'absent']),
+  outcome: z.enum(['recorded', 'debris', 'absent', 'conflict']),
   entry: shardEntry.optional(),
   retryAt: time.optional(),
+  detail: z.string().optional(),
 });
 
 export const entriesResponse = z.object({ results: z.array(entryResult) });
@@ -198,8 +201,15 @@ export const membersRequest = z.strictObject({
 });
 
 export const membersResponse = z.object({
-  /** `absent`/`debris` speak of the tar itself: no member was touched then. */
-  tar: z.object({ outcome: z.enum(['committed', 'debris', 'absent']), retryAt: time.optional() }),
+  /**
+   * `absent`/`debris`/`conflict` speak of the tar itself: no member was touched then. `conflict`: another kind of chunk
+   * has the name of the tar, as `detail` says; the members cannot be stored in this tar.
+   */
+  tar: z.object({
+    outcome: z.enum(['committed', 'debris', 'absent', 'conflict']),
+    retryAt: time.optional(),
+    detail: z.string().optional(),
+  }),
   results: z.array(entryResult),
 });
 

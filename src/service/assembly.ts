@@ -15,7 +15,7 @@ import { formatChunkMetadata } from '../repository/chunk-metadata.ts';
 import type { AccessTier, BlobContainer, BlobProperties, Clock } from '../storage/ports.ts';
 import { optionalText, text, wholeNumber } from './completion-facts.ts';
 import { dtoOf } from './dto.ts';
-import { EntryFinder } from './entry-finder.ts';
+import { EntryFinder, typeConflict } from './entry-finder.ts';
 import { beingUploaded, stagingNameOf } from './grants.ts';
 import type { JobRef, JobSteps } from './job-steps.ts';
 import type { OpenRepositories, OpenRepository } from './open-repository.ts';
@@ -153,6 +153,9 @@ export class ChunkAssembly {
     const repository = await this.#parts.repositories.get(job.repository);
     const facts = assemblyFactsOf(row);
     const finding = await new EntryFinder(repository.chunks).find(facts.contentHash);
+    if (finding.outcome === 'conflict') {
+      throw typeConflict(finding);
+    }
     if (finding.outcome !== 'committed') {
       throw stillChanging(chunkBlobName(facts.contentHash));
     }
@@ -164,11 +167,14 @@ export class ChunkAssembly {
     await this.#parts.steps.finish(job, { state: 'succeeded', result: { entry: dtoOf(finding.entry) } });
   }
 
-  /** @throws AriusError `not-finished` while a body without sentinel is in the way */
+  /** @throws AriusError `not-finished` while a body without sentinel is in the way, `chunk-type-conflict` when a chunk is */
   async #isCommitted(repository: OpenRepository, contentHash: ContentHash): Promise<boolean> {
     const finding = await new EntryFinder(repository.chunks).findForUpload(contentHash);
     if (finding.outcome === 'debris') {
       throw beingUploaded(contentHash, finding.retryAt, this.#parts.clock.now());
+    }
+    if (finding.outcome === 'conflict') {
+      throw typeConflict(finding);
     }
     return finding.outcome === 'committed';
   }

@@ -1,6 +1,7 @@
 /**
  * From a content hash to the entry that the stored chunks themselves prove. A thin chunk counts only when the tar it names
- * is committed; each tar is looked at once per finder, so a finder lives for one request.
+ * is committed, and is dangling only when nothing at all has that tar's name. Each tar is looked at once per finder, so a
+ * finder lives for one request.
  */
 
 import { AriusError } from '../errors.ts';
@@ -12,8 +13,11 @@ import type { ChunkInspector, ChunkLook } from './chunk-inspector.ts';
 export type Finding =
   | { readonly outcome: 'committed'; readonly entry: ShardEntry }
   | { readonly outcome: 'absent' }
+  /** A body without sentinel under the name itself, or under that of the tar which a thin chunk there names. */
   | { readonly outcome: 'debris'; readonly retryAt: Date }
-  /** A thin chunk whose tar is not committed. */
+  /** A committed chunk that holds no file of this hash, or one this version cannot judge: to be left alone. */
+  | { readonly outcome: 'conflict'; readonly detail: string }
+  /** A thin chunk whose tar is not there. */
   | { readonly outcome: 'dangling'; readonly etag: string };
 
 export type UploadFinding = Exclude<Finding, { readonly outcome: 'dangling' }>;
@@ -26,7 +30,6 @@ export class EntryFinder {
     this.#chunks = chunks;
   }
 
-  /** @throws AriusError `chunk-type-conflict` when the name is taken by a chunk that holds no file of this hash */
   async find(contentHash: ContentHash): Promise<Finding> {
     const look = await this.#chunks.look(contentHash);
     switch (look.kind) {
@@ -43,12 +46,12 @@ export class EntryFinder {
         return await this.#findInTar(contentHash, look);
       case 'tar':
       case 'unknown':
-        throw typeConflict(contentHash, look.kind);
+        return { outcome: 'conflict', detail: conflictDetail(contentHash, look.kind) };
     }
   }
 
   /**
-   * As `find`, for a content that is about to be stored: a thin stub that names no committed tar is cleared out of the way.
+   * As `find`, for a content that is about to be stored: a thin stub whose tar is not there is cleared out of the way.
    * Nothing can be read through it, and a repair would fail on it.
    */
   async findForUpload(contentHash: ContentHash): Promise<UploadFinding> {
@@ -73,20 +76,38 @@ export class EntryFinder {
 
   async #findInTar(contentHash: ContentHash, thin: ChunkLook & { kind: 'thin' }): Promise<Finding> {
     const tar = await this.lookAtTar(thin.parent);
-    if (tar.kind !== 'tar') {
-      return { outcome: 'dangling', etag: thin.etag };
+    switch (tar.kind) {
+      case 'tar': {
+        const { chunkSize, tier } = tar;
+        const entry = { contentHash, chunkHash: thin.parent, originalSize: thin.originalSize, chunkSize, tier };
+        return { outcome: 'committed', entry };
+      }
+      case 'absent':
+        return { outcome: 'dangling', etag: thin.etag };
+      case 'debris':
+        // Another writer may be about to commit the tar, which this stub then belongs to.
+        return { outcome: 'debris', retryAt: tar.retryAt };
+      case 'large':
+      case 'thin':
+      case 'unknown': {
+        const detail = `${chunkBlobName(contentHash)} names a tar: ${conflictDetail(thin.parent, tar.kind)}`;
+        return { outcome: 'conflict', detail };
+      }
     }
-    const { chunkSize, tier } = tar;
-    const entry = { contentHash, chunkHash: thin.parent, originalSize: thin.originalSize, chunkSize, tier };
-    return { outcome: 'committed', entry };
   }
 }
 
-export function typeConflict(hash: ChunkHash | ContentHash, found: ChunkLook['kind']): AriusError {
+/** What stands where another chunk is wanted, as a sentence for the user. */
+export function conflictDetail(hash: ChunkHash | ContentHash, found: ChunkLook['kind']): string {
   const what = found === 'unknown' ? 'a chunk of a kind this version does not know' : `a chunk of type "${found}"`;
+  return `${chunkBlobName(hash)} holds ${what}, so the wanted chunk cannot be stored there.`;
+}
+
+/** For a request about one content, which fails as a whole. */
+export function typeConflict(conflict: Finding & { readonly outcome: 'conflict' }): AriusError {
   return new AriusError(
     'chunk-type-conflict',
-    `${chunkBlobName(hash)} holds ${what}, so the wanted chunk cannot be stored there.`,
+    conflict.detail,
     'Leave out the file that has this hash, or look at that chunk with the client that wrote it.',
   );
 }

@@ -11,7 +11,7 @@ import { GRANT_LIFETIME_MS } from '../limits.ts';
 import { CHUNKS_PREFIX, chunkBlobName, FILETREES_PREFIX } from '../repository/blob-names.ts';
 import type { BlobContainer, Clock } from '../storage/ports.ts';
 import { dtoOf } from './dto.ts';
-import { EntryFinder } from './entry-finder.ts';
+import { EntryFinder, typeConflict } from './entry-finder.ts';
 import type { OpenRepositories } from './open-repository.ts';
 import type { Runs } from './runs.ts';
 
@@ -60,6 +60,8 @@ export class Grants {
         return { outcome: 'exists', entry: dtoOf(finding.entry) };
       case 'debris':
         throw beingUploaded(contentHash, finding.retryAt, this.#clock.now());
+      case 'conflict':
+        throw typeConflict(finding);
       case 'absent': {
         const stagingName = stagingNameOf(repositoryName, request.runId, contentHash);
         const expiresAt = this.#expiry();

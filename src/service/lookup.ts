@@ -67,7 +67,7 @@ async function findCommitted(finder: EntryFinder, hash: ContentHash): Promise<Sh
     const finding = await finder.find(hash);
     return finding.outcome === 'committed' ? finding.entry : undefined;
   } catch (error) {
-    if (error instanceof AriusError && (error.code === 'chunk-type-conflict' || error.code === 'blob-corrupt')) {
+    if (error instanceof AriusError && error.code === 'blob-corrupt') {
       // Not a chunk of this content. The upload of the file will say so, for that file alone.
       return undefined;
     }

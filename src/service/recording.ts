@@ -1,7 +1,8 @@
 /**
  * Recording what an agent uploaded. Invariant 2: a pending row is written only after its chunk was seen committed, and
  * everything in it comes from the stored chunk. All rows of a call are written after all its looks, so a call that fails
- * on the way recorded nothing and may be repeated whole.
+ * on the way recorded nothing and may be repeated whole. What stands in the way of one content is answered for that
+ * content, so that it does not spoil the others.
  */
 
 import pMap from 'p-map';
@@ -16,7 +17,7 @@ import { type ContentHash, parseChunkHash, parseContentHash } from '../hashing/h
 import { CHUNK_HEAD_WORKERS, THIN_STUB_WORKERS } from '../limits.ts';
 import type { ShardEntry } from '../repository/shard-entry.ts';
 import { dtoOf } from './dto.ts';
-import { EntryFinder, typeConflict, type UploadFinding } from './entry-finder.ts';
+import { conflictDetail, EntryFinder, type UploadFinding } from './entry-finder.ts';
 import type { OpenRepositories, OpenRepository } from './open-repository.ts';
 import type { Runs } from './runs.ts';
 import { ThinStubs } from './thin-stubs.ts';
@@ -56,7 +57,7 @@ export class Recording {
       return { tar: { outcome: 'debris', retryAt: tar.retryAt.toISOString() }, results: [] };
     }
     if (tar.kind !== 'tar') {
-      throw typeConflict(tarHash, tar.kind);
+      return { tar: { outcome: 'conflict', detail: conflictDetail(tarHash, tar.kind) }, results: [] };
     }
     const stubs = new ThinStubs(repository, finder, { tarHash, chunkSize: tar.chunkSize, tier: tar.tier });
     const found = await pMap(
@@ -89,6 +90,8 @@ function resultOf({ hash, finding }: Found): EntryResult {
       return { contentHash: hash, outcome: 'recorded', entry: dtoOf(finding.entry) };
     case 'debris':
       return { contentHash: hash, outcome: 'debris', retryAt: finding.retryAt.toISOString() };
+    case 'conflict':
+      return { contentHash: hash, outcome: 'conflict', detail: finding.detail };
     case 'absent':
       return { contentHash: hash, outcome: 'absent' };
   }

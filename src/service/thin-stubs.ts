@@ -30,7 +30,10 @@ export class ThinStubs {
     this.#tar = tar;
   }
 
-  /** @returns `committed` with the entry, or `debris` when something young and uncommitted is in the way */
+  /**
+   * @returns `committed` with the entry, `debris` when something young and uncommitted is in the way, `conflict` when a
+   * chunk is that holds no file of this hash
+   */
   async write(contentHash: ContentHash, originalSize: number): Promise<UploadFinding> {
     for (let looks = 0; looks < CHUNK_LOOKS_MAX; looks++) {
       if (await this.#create(contentHash, originalSize)) {

@@ -133,6 +133,31 @@ describe('assembling a large chunk', () => {
     expect(operation.result).toMatchObject({ entry: { chunkSize: stored?.contentLengthBytes } });
   });
 
+  it.each(['planAssembly', 'commitAssembly'])(
+    'fails when another kind of chunk has the name at %s, and keeps it',
+    async (step) => {
+      const each = await staged();
+      const operationId = await request(each);
+      const engine = new Engine(each.archive.newService(), each.archive.clock);
+      let taken = false;
+      engine.beforeStep = async ({ name }) => {
+        if (name === step && !taken) {
+          taken = true;
+          await each.archive.uploadTar('gigabytes');
+        }
+      };
+      await run(each, engine);
+      expect(taken).toBe(true);
+      expect(await each.archive.service.operations.get('photos', operationId)).toMatchObject({
+        state: 'failed',
+        error: { code: 'chunk-type-conflict' },
+      });
+      const stored = await each.archive.container.head(chunkBlobName(each.contentHash));
+      expect(stored?.metadata).toMatchObject({ arius_type: 'tar' });
+      expect(await each.archive.pendingRows()).toBe(0);
+    },
+  );
+
   it('invariant 5: a crash before or after any step, and every step twice, come to the same', async () => {
     const reference = await staged();
     await request(reference);

@@ -88,4 +88,15 @@ describe('staging grants', () => {
     const granted = await archive.service.grants.grantStaging('photos', { contentHash, runId });
     expect(granted.outcome).toBe('granted');
   });
+
+  it('are refused when another kind of chunk has the name, which is kept', async () => {
+    const archive = await new Archive().create();
+    const runId = await archive.startRun();
+    const contentHash = await archive.uploadTar('gigabytes');
+    await expect(archive.service.grants.grantStaging('photos', { contentHash, runId })).rejects.toMatchObject({
+      code: 'chunk-type-conflict',
+      message: expect.stringContaining(`chunks/${contentHash}`) as string,
+    });
+    expect(await archive.names('chunks/')).toHaveLength(1);
+  });
 });

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
+import type { ChunkHash, ContentHash } from '../../src/hashing/hashes.ts';
 import { DEBRIS_AGE_MS } from '../../src/limits.ts';
 import { chunkBlobName, sidecarBlobName } from '../../src/repository/blob-names.ts';
 import { formatChunkMetadata } from '../../src/repository/chunk-metadata.ts';
@@ -15,6 +16,35 @@ async function newRun(
 /** What the metadata of a blob says, the way another client reads it. */
 async function metadataOf(archive: Archive, name: string): Promise<Readonly<Record<string, string>> | undefined> {
   return (await archive.container.head(name))?.metadata;
+}
+
+/** Puts a chunk of this kind under the name that this text has, whether as a content or as a tar. */
+async function occupy(archive: Archive, text: string, kind: 'large' | 'tar' | 'thin' | 'unknown'): Promise<ChunkHash> {
+  const hash = archive.hasher.chunkHash(Buffer.from(text));
+  const parentChunkHash = archive.hasher.chunkHash(Buffer.from('a lost tar'));
+  const metadata = {
+    large: formatChunkMetadata({ type: 'large', originalSize: 9, chunkSize: 8 }),
+    tar: formatChunkMetadata({ type: 'tar', chunkSize: 8 }),
+    thin: formatChunkMetadata({ type: 'thin', parentChunkHash, originalSize: 9, chunkSize: 8 }),
+    unknown: { arius_type: 'of-another-version' },
+  }[kind];
+  await archive.container.write(chunkBlobName(hash), kind === 'thin' ? new Uint8Array() : Buffer.from('the body'), {
+    condition: { absent: true },
+    contentType: 'application/octet-stream',
+    metadata,
+  });
+  return hash;
+}
+
+/** A thin stub of the content `one` that names this tar. */
+async function stubIn(archive: Archive, parentChunkHash: ChunkHash): Promise<ContentHash> {
+  const contentHash = archive.hashOf('one');
+  await archive.container.write(chunkBlobName(contentHash), new Uint8Array(), {
+    condition: { absent: true },
+    contentType: 'text/plain; charset=utf-8',
+    metadata: formatChunkMetadata({ type: 'thin', parentChunkHash, originalSize: 3, chunkSize: 9 }),
+  });
+  return contentHash;
 }
 
 describe('recording large chunks', () => {
@@ -134,15 +164,18 @@ describe('recording large chunks', () => {
     expect(results).toMatchObject([{ outcome: 'recorded', entry: { chunkHash: tarHash, originalSize: 8 } }]);
   });
 
-  it('another kind of chunk under the name is a conflict that names it', async () => {
+  it.each(['tar', 'unknown'] as const)('%s under the name of a content is a conflict for that alone', async (kind) => {
     const { archive, runId } = await newRun();
-    const tarHash = await archive.uploadTar('a tar');
-    const request = { runId, contentHashes: [tarHash as string] };
-    await expect(archive.service.recording.entries('photos', request)).rejects.toMatchObject({
-      code: 'chunk-type-conflict',
-      message: expect.stringContaining(tarHash),
-    });
-    expect(await archive.names('chunks/')).toHaveLength(1);
+    const taken = await occupy(archive, 'a tar', kind);
+    const fine = await archive.uploadLarge('a large file');
+    const request = { runId, contentHashes: [taken as string, fine as string] };
+    const { results } = await archive.service.recording.entries('photos', request);
+    expect(results).toMatchObject([
+      { contentHash: taken, outcome: 'conflict', detail: expect.stringContaining(chunkBlobName(taken)) },
+      { contentHash: fine, outcome: 'recorded' },
+    ]);
+    expect(await archive.names('chunks/')).toHaveLength(2);
+    expect(await archive.pendingRows()).toBe(1);
   });
 
   it('needs a run that was started', async () => {
@@ -217,23 +250,48 @@ describe('recording members of a tar', () => {
 
   it('a stub whose tar is not there is replaced: nothing could be read through it', async () => {
     const { archive, runId } = await newRun();
-    const contentHash = archive.hashOf('one');
-    await archive.container.write(chunkBlobName(contentHash), new Uint8Array(), {
-      condition: { absent: true },
-      contentType: 'text/plain; charset=utf-8',
-      metadata: formatChunkMetadata({
-        type: 'thin',
-        parentChunkHash: archive.hasher.chunkHash(Buffer.from('lost tar')),
-        originalSize: 3,
-        chunkSize: 9,
-      }),
-    });
+    const contentHash = await stubIn(archive, archive.hasher.chunkHash(Buffer.from('lost tar')));
     const tarHash = await archive.uploadTar('a tar');
     const members = [{ contentHash: contentHash as string, originalSize: 3 }];
     const { results } = await archive.service.recording.members('photos', tarHash, { runId, members });
     expect(results).toMatchObject([{ outcome: 'recorded', entry: { chunkHash: tarHash } }]);
     expect(await metadataOf(archive, chunkBlobName(contentHash))).toMatchObject({ parent_chunk_hash: tarHash });
   });
+
+  it.each(['tar', 'unknown'] as const)('%s under the name of a member is a conflict for that alone', async (kind) => {
+    const { archive, runId } = await newRun();
+    const taken = await occupy(archive, 'the bytes of a tar', kind);
+    const before = await metadataOf(archive, chunkBlobName(taken));
+    const tarHash = await archive.uploadTar('a tar');
+    const members = [
+      { contentHash: taken as string, originalSize: 18 },
+      { contentHash: archive.hashOf('one') as string, originalSize: 3 },
+    ];
+    const answer = await archive.service.recording.members('photos', tarHash, { runId, members });
+    expect(answer).toMatchObject({
+      tar: { outcome: 'committed' },
+      results: [
+        { contentHash: taken, outcome: 'conflict', detail: expect.stringContaining(chunkBlobName(taken)) },
+        { contentHash: archive.hashOf('one'), outcome: 'recorded' },
+      ],
+    });
+    expect(await metadataOf(archive, chunkBlobName(taken))).toEqual(before);
+    expect(await archive.pendingRows()).toBe(1);
+  });
+
+  it.each(['large', 'thin', 'unknown'] as const)(
+    '%s under the name of the tar is a conflict, and no member is touched',
+    async (kind) => {
+      const { archive, runId } = await newRun();
+      const tarHash = await occupy(archive, 'the bytes of a tar', kind);
+      const members = [{ contentHash: archive.hashOf('one') as string, originalSize: 3 }];
+      const answer = await archive.service.recording.members('photos', tarHash, { runId, members });
+      const detail = expect.stringContaining(chunkBlobName(tarHash)) as string;
+      expect(answer).toEqual({ tar: { outcome: 'conflict', detail }, results: [] });
+      expect(await archive.names('chunks/')).toHaveLength(1);
+      expect(await archive.pendingRows()).toBe(0);
+    },
+  );
 
   it('AR-02 CS-16: touches no member before the tar is committed, and finds a committed tar again', async () => {
     const { archive, runId } = await newRun();
@@ -279,5 +337,48 @@ describe('recording members of a tar', () => {
     expect(await archive.pendingRows()).toBe(0);
     await archive.service.recording.members('photos', tarHash, { runId, members });
     expect(await archive.pendingRows()).toBe(2);
+  });
+});
+
+describe('a thin stub whose tar is not committed', () => {
+  const asLarge = async (archive: Archive, runId: string, contentHash: ContentHash) =>
+    (await archive.service.recording.entries('photos', { runId, contentHashes: [contentHash] })).results;
+  const asMember = async (archive: Archive, runId: string, contentHash: ContentHash) => {
+    const members = [{ contentHash, originalSize: 3 }];
+    const tarHash = await archive.uploadTar('another tar');
+    return (await archive.service.recording.members('photos', tarHash, { runId, members })).results;
+  };
+  const callers = [
+    { caller: 'entries', record: asLarge, freed: 'absent' },
+    { caller: 'members', record: asMember, freed: 'recorded' },
+  ];
+
+  it.each(callers.flatMap((call) => (['large', 'thin', 'unknown'] as const).map((kind) => ({ ...call, kind }))))(
+    'invariant 6: $caller keeps it, as a conflict, while $kind has the name of its tar',
+    async ({ record, kind }) => {
+      const { archive, runId } = await newRun();
+      const parent = await occupy(archive, 'its tar', kind);
+      const contentHash = await stubIn(archive, parent);
+      archive.clock.advance(10 * DEBRIS_AGE_MS);
+      expect(await record(archive, runId, contentHash)).toEqual([
+        { contentHash, outcome: 'conflict', detail: expect.stringContaining(chunkBlobName(parent)) as string },
+      ]);
+      expect(await metadataOf(archive, chunkBlobName(contentHash))).toMatchObject({ parent_chunk_hash: parent });
+      expect(await archive.pendingRows()).toBe(0);
+    },
+  );
+
+  it.each(callers)('invariant 6: $caller keeps it while its tar may still be committed', async ({ record, freed }) => {
+    const { archive, runId } = await newRun();
+    const parent = archive.hasher.chunkHash(Buffer.from('its tar'));
+    await archive.uploadDebris(parent);
+    const contentHash = await stubIn(archive, parent);
+    const retryAt = new Date(archive.clock.now().getTime() + DEBRIS_AGE_MS).toISOString();
+    expect(await record(archive, runId, contentHash)).toEqual([{ contentHash, outcome: 'debris', retryAt }]);
+    expect(await metadataOf(archive, chunkBlobName(contentHash))).toMatchObject({ parent_chunk_hash: parent });
+    expect(await archive.pendingRows()).toBe(0);
+    archive.clock.advance(DEBRIS_AGE_MS);
+    expect(await record(archive, runId, contentHash)).toMatchObject([{ contentHash, outcome: freed }]);
+    expect((await metadataOf(archive, chunkBlobName(contentHash)))?.parent_chunk_hash).not.toBe(parent);
   });
 });

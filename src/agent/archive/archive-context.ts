@@ -112,8 +112,12 @@ export function carrierChanged(context: ArchiveContext, carrier: Carrier): void 
   context.run.setContent(carrier.contentHash, 'lost');
 }
 
-/** The carrier cannot be read (any more). */
-export function carrierFailed(context: ArchiveContext, carrier: Carrier, why: string): void {
+/** The carrier cannot be read (any more), or its content cannot be stored. */
+export function carrierFailed(
+  context: ArchiveContext,
+  carrier: Pick<Carrier, 'fileId' | 'path' | 'contentHash'>,
+  why: string,
+): void {
   context.report.failed(carrier.path, why);
   context.counters.filesFailed++;
   context.run.setFileState(carrier.fileId, 'failed');

@@ -3,13 +3,17 @@
  * counts is what the service then finds under the name.
  */
 
+import type { EntryResult } from '../../contract/schemas.ts';
 import { AriusError } from '../../errors.ts';
 import { BODY_UPLOAD_ATTEMPTS_MAX } from '../../limits.ts';
 import type { BlobBody, PutBlobOptions } from '../transport/blob-client.ts';
 import type { ArchiveContext } from './archive-context.ts';
 
-/** `committed`: a chunk of the wanted kind is there. `debris`: another writer's unfinished upload, too young to remove. */
-export type Confirmation = 'committed' | 'debris' | 'absent';
+/**
+ * `committed`: a chunk of the wanted kind is there. `debris`: another writer's unfinished upload, too young to remove.
+ * `conflict`: a chunk of another kind, which stays.
+ */
+export type Confirmation = 'committed' | 'debris' | 'conflict' | 'absent';
 
 export async function commitBody(
   context: ArchiveContext,
@@ -36,7 +40,7 @@ export async function commitBody(
   );
 }
 
-/** `debris` and `absent` of the contract, `recorded` as what it means for the chunk. */
-export function confirmationOf(outcome: 'recorded' | 'debris' | 'absent'): Confirmation {
+/** The outcomes of the contract, `recorded` as what it means for the chunk. */
+export function confirmationOf(outcome: EntryResult['outcome']): Confirmation {
   return outcome === 'recorded' ? 'committed' : outcome;
 }

@@ -1,7 +1,6 @@
-/** Records large chunks, gathered into calls of many. One content that cannot be recorded does not spoil the others. */
+/** Records large chunks, gathered into calls of many. What stands in the way of one content is answered for it alone. */
 
 import type { EntryResult } from '../../contract/schemas.ts';
-import { AriusError } from '../../errors.ts';
 import type { ContentHash } from '../../hashing/hashes.ts';
 import { ENTRIES_PER_CALL_MAX } from '../../limits.ts';
 import type { RepositoryApi } from '../transport/repository-api.ts';
@@ -10,7 +9,7 @@ import { Coalescer } from './coalescer.ts';
 export class EntryRecorder {
   readonly #api: Pick<RepositoryApi, 'recordEntries'>;
   readonly #runId: string;
-  readonly #calls: Coalescer<ContentHash, EntryResult | AriusError>;
+  readonly #calls: Coalescer<ContentHash, EntryResult>;
 
   constructor(api: Pick<RepositoryApi, 'recordEntries'>, runId: string) {
     this.#api = api;
@@ -18,37 +17,12 @@ export class EntryRecorder {
     this.#calls = new Coalescer({
       keysMax: ENTRIES_PER_CALL_MAX,
       callsMax: 1,
-      call: (contentHashes) => this.#recordTogether(contentHashes),
+      call: (contentHashes) => this.#call(contentHashes),
     });
   }
 
-  /** @throws AriusError `chunk-type-conflict` when another kind of chunk has the name, and what else a call can meet */
   async record(contentHash: ContentHash): Promise<EntryResult> {
-    const result = await this.#calls.ask(contentHash);
-    if (result instanceof AriusError) {
-      throw result;
-    }
-    return result;
-  }
-
-  async #recordTogether(contentHashes: readonly ContentHash[]): Promise<(EntryResult | AriusError)[]> {
-    try {
-      return await this.#call(contentHashes);
-    } catch (error) {
-      if (!(error instanceof AriusError) || error.code !== 'chunk-type-conflict') {
-        throw error;
-      }
-      return contentHashes.length === 1 ? [error] : await this.#recordSingly(contentHashes);
-    }
-  }
-
-  /** To find which of them it was. */
-  async #recordSingly(contentHashes: readonly ContentHash[]): Promise<(EntryResult | AriusError)[]> {
-    const results: (EntryResult | AriusError)[] = [];
-    for (const contentHash of contentHashes) {
-      results.push(...(await this.#recordTogether([contentHash])));
-    }
-    return results;
+    return await this.#calls.ask(contentHash);
   }
 
   async #call(contentHashes: readonly ContentHash[]): Promise<EntryResult[]> {

@@ -25,8 +25,12 @@ export async function uploadLarge(context: ArchiveContext, recorder: EntryRecord
   }
   try {
     await proveBody(context, body, carrier.contentHash, carrier.sizeBytes);
-    const confirm = async (): Promise<Confirmation> =>
-      confirmationOf((await recorder.record(carrier.contentHash)).outcome);
+    let conflict = '';
+    const confirm = async (): Promise<Confirmation> => {
+      const { outcome, detail } = await recorder.record(carrier.contentHash);
+      conflict = detail ?? 'another kind of chunk is stored under its name';
+      return confirmationOf(outcome);
+    };
     const { confirmation, created } =
       body.lengthBytes > SINGLE_UPLOAD_BYTES_MAX
         ? await uploadStaged(context, carrier, body, confirm)
@@ -45,11 +49,7 @@ export async function uploadLarge(context: ArchiveContext, recorder: EntryRecord
             },
             confirm,
           );
-    context.run.setContent(carrier.contentHash, confirmation === 'committed' ? 'stored' : 'waiting');
-    if (confirmation === 'committed') {
-      context.counters.entriesRecorded++;
-      context.report.archived(carrier.path, 'new');
-    }
+    settle(context, carrier, confirmation, conflict);
     if (created) {
       context.counters.chunksUploaded++;
       context.counters.bytesUploaded += body.lengthBytes;
@@ -58,10 +58,30 @@ export async function uploadLarge(context: ArchiveContext, recorder: EntryRecord
     if (!(error instanceof AriusError) || error.code !== 'chunk-type-conflict') {
       throw error;
     }
-    // Concerns this one content, whatever its cause; the others go on.
+    // Answered while its blocks were to be staged. Concerns this one content; the others go on.
     carrierFailed(context, carrier, error.message);
   } finally {
     await body.remove();
+  }
+}
+
+function settle(
+  context: ArchiveContext,
+  carrier: Carrier,
+  confirmation: Exclude<Confirmation, 'absent'>,
+  conflict: string,
+): void {
+  switch (confirmation) {
+    case 'committed':
+      context.run.setContent(carrier.contentHash, 'stored');
+      context.counters.entriesRecorded++;
+      context.report.archived(carrier.path, 'new');
+      return;
+    case 'debris':
+      context.run.setContent(carrier.contentHash, 'waiting');
+      return;
+    case 'conflict':
+      carrierFailed(context, carrier, conflict);
   }
 }
 

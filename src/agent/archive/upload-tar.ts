@@ -6,10 +6,12 @@ import { MEMBERS_PER_CALL_MAX } from '../../limits.ts';
 import { chunkBlobName, contentTypeOf } from '../../repository/blob-names.ts';
 import { formatChunkMetadata } from '../../repository/chunk-metadata.ts';
 import type { TarMember } from '../restore/tar-members.ts';
-import type { ArchiveContext } from './archive-context.ts';
+import { type ArchiveContext, carrierFailed } from './archive-context.ts';
 import { type Confirmation, commitBody } from './commit-chunk.ts';
 import type { PackedTar } from './pack.ts';
 import { proveBody } from './prove.ts';
+
+const NAME_TAKEN = 'another kind of chunk is stored under its name';
 
 export async function uploadTar(context: ArchiveContext, tar: PackedTar): Promise<void> {
   try {
@@ -36,7 +38,7 @@ export async function uploadTar(context: ArchiveContext, tar: PackedTar): Promis
   context.run.tarMembers.drop(tar.id);
 }
 
-/** Page by page. When the tar itself is not there, or is another writer's debris, no member was touched. */
+/** Page by page. When the tar itself is not there, or something else has its name, no member was touched. */
 async function recordMembers(context: ArchiveContext, tar: PackedTar): Promise<Confirmation> {
   let after: ContentHash | undefined;
   for (;;) {
@@ -52,18 +54,24 @@ async function recordMembers(context: ArchiveContext, tar: PackedTar): Promise<C
       return 'absent';
     }
     if (answer.tar.outcome === 'debris') {
-      markAllWaiting(context, tar.id);
+      forEachMember(context, tar.id, ({ content }) => context.run.setContent(content, 'waiting'));
       return 'debris';
+    }
+    if (answer.tar.outcome === 'conflict') {
+      const why = `the tar it was packed into cannot be stored: ${answer.tar.detail ?? NAME_TAKEN}`;
+      forEachMember(context, tar.id, (member) => memberFailed(context, member, why));
+      return 'conflict';
     }
     const results = new Map(answer.results.map((result) => [result.contentHash as string, result]));
     for (const member of members) {
-      settle(context, member, results.get(member.content)?.outcome ?? 'absent');
+      settle(context, member, results.get(member.content));
     }
     after = members.at(-1)?.content;
   }
 }
 
-function settle(context: ArchiveContext, member: TarMember, outcome: EntryResult['outcome']): void {
+function settle(context: ArchiveContext, member: TarMember, result: EntryResult | undefined): void {
+  const outcome = result?.outcome;
   if (outcome === 'recorded') {
     context.run.setContent(member.content, 'stored');
     context.counters.thinChunks++;
@@ -73,6 +81,8 @@ function settle(context: ArchiveContext, member: TarMember, outcome: EntryResult
     }
   } else if (outcome === 'debris') {
     context.run.setContent(member.content, 'waiting');
+  } else if (outcome === 'conflict') {
+    memberFailed(context, member, result?.detail ?? NAME_TAKEN);
   } else {
     // Its stub vanished again between writing and looking: packed anew in the next round.
     context.run.setContent(member.content, 'lost');
@@ -80,12 +90,16 @@ function settle(context: ArchiveContext, member: TarMember, outcome: EntryResult
   }
 }
 
-function markAllWaiting(context: ArchiveContext, tarId: number): void {
+function memberFailed(context: ArchiveContext, { fileId, content }: TarMember, why: string): void {
+  carrierFailed(context, { fileId, path: context.run.filePath(fileId), contentHash: content }, why);
+}
+
+function forEachMember(context: ArchiveContext, tarId: number, visit: (member: TarMember) => void): void {
   let after: ContentHash | undefined;
   for (;;) {
     const members = context.run.tarMembers.page(tarId, after, MEMBERS_PER_CALL_MAX);
-    for (const { content } of members) {
-      context.run.setContent(content, 'waiting');
+    for (const member of members) {
+      visit(member);
     }
     after = members.at(-1)?.content;
     if (after === undefined) {

@@ -404,33 +404,6 @@ describe('archive', () => {
     await expectRestored(agent, folder);
   });
 
-  it('tells another kind of chunk under the name of a file, for that file alone', async () => {
-    const { service, agent, folder, write } = await setup();
-    write('odd', large(1));
-    write('fine', large(2));
-    const odd = new Hasher().contentHash(large(1));
-    service.intercept = (route, input) =>
-      route === 'recordEntries' && (input.contentHashes as string[]).includes(odd)
-        ? {
-            status: 409,
-            body: {
-              type: 'x',
-              title: 'x',
-              status: 409,
-              code: 'chunk-type-conflict',
-              detail: 'A thin chunk is there.',
-              next: 'Look at it.',
-            },
-          }
-        : undefined;
-    const { exitCode, summary, lines } = await agent.run(['archive', folder]);
-    expect(exitCode).toBe(3);
-    expect(summary).toMatchObject({ filesFailed: 1, snapshotPublished: true });
-    expect(lines.find(({ path }) => path === 'odd')).toMatchObject({
-      message: expect.stringContaining('thin chunk') as string,
-    });
-  });
-
   it('a dry run asks and changes nothing, also not the repository', async () => {
     const { service, agent, folder, write } = await setup();
     write('a', 'a');

@@ -369,6 +369,9 @@ export class FakeService {
     if (blob === undefined) {
       return { contentHash: hash, outcome: 'absent' };
     }
+    if (blob.metadata.arius_type === 'tar') {
+      return { contentHash: hash, outcome: 'conflict', detail: conflictDetail(hash, blob) };
+    }
     const entry: ShardEntryDto = {
       contentHash: hash,
       chunkHash: hash,
@@ -388,9 +391,16 @@ export class FakeService {
     if (tar === undefined) {
       return { tar: { outcome: 'absent' }, results: [] };
     }
+    if (tar.metadata.arius_type !== 'tar') {
+      return { tar: { outcome: 'conflict', detail: conflictDetail(tarHash, tar) }, results: [] };
+    }
     const results = members.map(({ contentHash, originalSize }): EntryResult => {
       if (this.debris.has(contentHash)) {
         return { contentHash, outcome: 'debris' };
+      }
+      const present = this.blobs.get(`chunks/${contentHash}`);
+      if (present?.metadata.arius_type === 'tar') {
+        return { contentHash, outcome: 'conflict', detail: conflictDetail(contentHash, present) };
       }
       const chunkSize = Number(tar.metadata.chunk_size);
       const entry: ShardEntryDto = { contentHash, chunkHash: tarHash, originalSize, chunkSize, tier: 'cool' };
@@ -502,6 +512,10 @@ export class FakeService {
     });
     return undefined;
   }
+}
+
+function conflictDetail(hash: string, { metadata }: FakeBlob): string {
+  return `chunks/${hash} holds a chunk of type "${metadata.arius_type}".`;
 }
 
 function signature(name: string, sp: string): string {
