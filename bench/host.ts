@@ -1,6 +1,6 @@
 /**
  * `npm run bench:host`: the local host with the sample app of its tests. Figures of the trial build it was designed from
- * (two cores) stand beside; a fan-out may take twice as long.
+ * (two cores) stand beside as ratios; a fan-out may take twice as long.
  */
 
 import { mkdtempSync, rmSync, statSync } from 'node:fs';
@@ -31,25 +31,40 @@ async function runMs(name: string, input: unknown): Promise<number> {
   return performance.now() - began;
 }
 
-async function report(title: string, name: string, input: unknown, trial: string): Promise<void> {
+/** The build it was designed from, on two cores: from its best to its worst median. */
+interface Reference {
+  readonly ms: readonly [number, number];
+  readonly journalKib?: number;
+}
+
+function ratio(value: number, [best, worst]: readonly [number, number]): string {
+  const low = (value / worst).toFixed(2);
+  const high = (value / best).toFixed(2);
+  return best === worst ? `${low} × of ${best}` : `${low}–${high} × of ${best}–${worst}`;
+}
+
+async function report(title: string, name: string, input: unknown, reference?: Reference): Promise<void> {
   const before = statSync(journal).size;
   const times: number[] = [];
   for (let round = 0; round < ROUNDS; round += 1) times.push(await runMs(name, input));
-  const bytes = (statSync(journal).size - before) / ROUNDS;
+  const kib = (statSync(journal).size - before) / ROUNDS / 1024;
   const sorted = [...times].sort((left, right) => left - right);
-  const at = (share: number): string => (sorted[Math.floor(share * (ROUNDS - 1))] ?? 0).toFixed(0);
-  const size = bytes > 0 ? `${(bytes / 1024).toFixed(0)} KiB of journal` : 'journal was compacted';
+  const at = (share: number): number => sorted[Math.floor(share * (ROUNDS - 1))] ?? 0;
+  const compared = reference === undefined ? '' : ` = ${ratio(at(0.5), reference.ms)} ms`;
   console.log(
-    `${title}: median ${at(0.5)} ms (first ${times[0]?.toFixed(0)}, best ${at(0)}), ${size}; trial: ${trial}`,
+    `${title}: median ${at(0.5).toFixed(0)} ms${compared}; best ${at(0).toFixed(0)}, first ${times[0]?.toFixed(0)}`,
   );
+  const { journalKib } = reference ?? {};
+  const size = journalKib === undefined ? '' : ` = ${ratio(kib, [journalKib, journalKib])} KiB`;
+  console.log(`  journal: ${kib > 0 ? `${kib.toFixed(0)} KiB${size}` : 'was compacted meanwhile'}`);
 }
 
 try {
-  console.log(`start to ready: ${startMs.toFixed(0)} ms; trial: 300-500 ms`);
-  await report('256 no-op activities', 'fanOut', { count: 256 }, '46-73 ms, 172 KiB');
-  await report('16 sub-orchestrations of 16', 'tree', { children: 16, count: 16 }, 'not measured');
-  await report('a chain of 100', 'chain', { count: 100 }, '120-190 ms');
-  await report('1,024 no-op activities', 'fanOut', { count: 1024 }, '400-600 ms');
+  console.log(`start to ready: ${startMs.toFixed(0)} ms = ${ratio(startMs, [300, 500])} ms`);
+  await report('256 no-op activities', 'fanOut', { count: 256 }, { ms: [46, 73], journalKib: 172 });
+  await report('a chain of 100', 'chain', { count: 100 }, { ms: [120, 190] });
+  await report('16 sub-orchestrations of 16', 'tree', { children: 16, count: 16 });
+  await report('1,024 no-op activities', 'fanOut', { count: 1024 }, { ms: [400, 600] });
 } finally {
   await host.stop();
   rmSync(directory, { recursive: true, force: true });
