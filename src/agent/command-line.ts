@@ -49,7 +49,7 @@ function addArchive(program: Command, host: CommandLineHost): void {
     .option('--upload-limit <MiB/s>', 'upload no faster than this')
     .option('--spool <dir>', 'where bodies are prepared (default: in the state folder of the agent)')
     .option('--fast-hash', 'believe a sparse fingerprint of large files whose change time is new')
-    .option('--rehash', 'read every file, whatever the hash cache says');
+    .option('--rehash', 'read every file whatever the hash cache says, and offer every filetree again');
   addCommonOptions(command)
     .addHelpText('after', ARCHIVE_HELP)
     .action((folder: string, options) =>
@@ -150,6 +150,7 @@ function collect(value: string, previous: readonly string[] | undefined): readon
 const ARCHIVE_HELP = `
 Running the same command again after an interruption continues where it stopped.
 The repository is created when it is missing: sealed if there is a passphrase, else plain.
+When a filetree is missing from the repository, --rehash on the unchanged folder uploads it again.
 
 Examples:
   arius-agent archive ~/photos

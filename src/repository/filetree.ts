@@ -30,7 +30,7 @@ export class InvalidFileTreeError extends Error {
 
 const LINE = /^(\S+) ([FD]) (.*)$/su;
 const FILE_REST = /^(\S+) (\S+) (.*)$/su;
-const NEXT_STEP = 'Run a check of the repository; archive again to write the node anew.';
+const NEXT_STEP = 'Choose another snapshot, or put back this blob from a copy: archiving does not replace it.';
 
 export function serializeFileTree(entries: readonly FileTreeEntry[]): Uint8Array {
   const sorted = [...entries].sort(compareEntries);

@@ -14,6 +14,7 @@ import { namingBlob } from './stored-bodies.ts';
 type NodeStore = Pick<OpenRepository, 'container' | 'codec' | 'hasher'>;
 
 const LINE_FEED = 0x0a;
+const NEXT_STEP = 'Put back this blob from a copy: archiving does not replace it.';
 
 /** @returns undefined when there is no such node; otherwise its entries, to be read to their end */
 export async function openFileTree(
@@ -101,5 +102,5 @@ function hasText(lines: Uint8Array): boolean {
 }
 
 function corrupt(problem: string): AriusError {
-  return new AriusError('blob-corrupt', `A filetree node cannot be read: ${problem}`, 'Archive again.');
+  return new AriusError('blob-corrupt', `A filetree node cannot be read: ${problem}`, NEXT_STEP);
 }

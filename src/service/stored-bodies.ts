@@ -41,7 +41,7 @@ function blobCorrupt(blobName: string, cause: Error): AriusError {
   return new AriusError(
     'blob-corrupt',
     `${blobName}: ${cause.message}`,
-    'Restore this blob from a copy, or archive the files it belongs to again.',
+    'Put back this blob from a copy: archiving again does not replace it.',
     { cause },
   );
 }

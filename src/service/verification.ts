@@ -210,7 +210,7 @@ function incomplete(what: string, missing: string): AriusError {
   return new AriusError(
     'snapshot-incomplete',
     `No snapshot was published: ${what} needs ${missing}, which is not stored.`,
-    'Archive again: what is missing is uploaded then.',
+    'Archive again with --rehash: what is missing is uploaded then, whatever was known before.',
   );
 }
 

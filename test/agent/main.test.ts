@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -434,6 +434,73 @@ describe('ls and snapshots', () => {
     expect(some.map(({ index }) => index)).toEqual([2, 3]);
     const human = await agent.run(['snapshots', '--url', service.url], { bare: true });
     expect(human.stdout.trimEnd().split('\n')).toHaveLength(4);
+  });
+});
+
+describe('snapshots that cannot be read', () => {
+  const target = (): string => join(temporaryFolder(), 'target');
+
+  /** Three snapshots of one source, on two pages; those with these numbers cannot be read. */
+  async function archived(...unreadable: number[]): Promise<{ agent: TestAgent; url: string; names: string[] }> {
+    const service = await startFakeService();
+    const agent = testAgent(service);
+    for (const content of ['one', 'two', 'three']) {
+      await agent.run(['archive', folderWith('a.txt', content), '--source', 'nas:/photos']);
+    }
+    const names = service.snapshots.map(({ name }) => name);
+    expect(names).toHaveLength(3);
+    for (const number of unreadable) {
+      service.unreadable.add(names[number - 1] as string);
+    }
+    return { agent, url: service.url, names };
+  }
+
+  const warned = ({ lines }: { lines: Record<string, unknown>[] }): unknown[] =>
+    lines.filter(({ messageType }) => messageType === 'warning');
+
+  it.each([[['snapshots']], [['snapshots', '--source', 'nas:/photos']], [['ls', '--snapshot', '1']], [['restore']]])(
+    '%j names each of them, and goes on',
+    async (argv) => {
+      const { agent, url, names } = await archived(1, 2);
+      const full = (): string[] => (argv[0] === 'restore' ? ['restore', target()] : argv);
+      const programs = await agent.run(full());
+      expect(programs.exitCode).toBe(0);
+      expect(warned(programs)).toEqual(
+        names.slice(0, 2).map((name) => ({
+          messageType: 'warning',
+          message: expect.stringContaining(name) as string,
+          snapshot: name,
+          reason: 'unreadable',
+        })),
+      );
+      const people = await agent.run([...full(), '--url', url], { bare: true });
+      expect(people.exitCode).toBe(0);
+      expect(people.stderr.trimEnd().split('\n')).toEqual(
+        names.slice(0, 2).map((name) => expect.stringMatching(`^warning: .*${name}.*truncated`) as string),
+      );
+    },
+  );
+
+  it.each([['ls'], ['restore']])('%s does not take an older one for the newest', async (command) => {
+    const { agent, names } = await archived(3);
+    const folder = target();
+    const argv = command === 'restore' ? ['restore', folder] : ['ls'];
+    for (const choice of [[], ['--snapshot', 'latest'], ['--source', 'nas:/photos']]) {
+      const refused = await agent.run([...argv, ...choice]);
+      expect(refused.exitCode).toBe(1);
+      expect(warned(refused)).toHaveLength(1);
+      expect(refused.lines.at(-1)).toMatchObject({
+        messageType: 'error',
+        code: 'blob-corrupt',
+        message: expect.stringContaining(names[2] as string) as string,
+        next: expect.stringContaining(`--snapshot ${names[1]}`) as string,
+      });
+      expect(existsSync(folder)).toBe(false);
+    }
+    expect(await agent.run([...argv, '--snapshot', names[1] as string])).toMatchObject({
+      exitCode: 0,
+      summary: { snapshot: names[1] },
+    });
   });
 });
 

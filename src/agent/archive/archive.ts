@@ -32,6 +32,7 @@ export interface ArchiveOptions {
   readonly exclusions: Exclusions;
   /** Never archived: where agent and embedded service keep their state. Absolute. */
   readonly ownFolders: ReadonlySet<string>;
+  /** `all` (`--rehash`) believes nothing that was found before: every filetree is offered again too. */
   readonly hashMode: HashFilesOptions['mode'];
   readonly dryRun: boolean;
   /** Undefined: the repository's. */
@@ -113,7 +114,8 @@ class ArchiveRun {
     this.#reportFilesWithoutContent(context);
     this.#environment.onPhase('filetrees');
     const rootHash = await buildFiletrees(this.#run, context.hasher, context.signal);
-    if (rootHash !== undefined && rootHash !== run.newestSnapshot?.rootHash) {
+    const offersAll = this.#options.hashMode === 'all';
+    if (rootHash !== undefined && (offersAll || rootHash !== run.newestSnapshot?.rootHash)) {
       await this.#uploadFiletrees(context, run);
     }
     return await this.#complete(api, rootHash);
@@ -187,7 +189,7 @@ class ArchiveRun {
 
   async #uploadFiletrees(context: ArchiveContext, run: RunInfo): Promise<void> {
     const { uploadFiletrees } = await import('./upload-filetrees.ts');
-    if (run.newestSnapshot !== null) {
+    if (run.newestSnapshot !== null && this.#options.hashMode !== 'all') {
       await markKnownFiletrees({
         run: this.#run,
         newest: run.newestSnapshot,

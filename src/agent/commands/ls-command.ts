@@ -8,6 +8,7 @@ import { counted } from '../output/format.ts';
 import { printable } from '../printable.ts';
 import type { CommonOptions } from '../settings.ts';
 import { FiletreeReader } from '../snapshots/filetree-reader.ts';
+import { listSnapshots } from '../snapshots/list-snapshots.ts';
 import { type ListedEntry, listTree } from '../snapshots/list-tree.ts';
 import { selectSnapshot } from '../snapshots/snapshot-selection.ts';
 
@@ -24,7 +25,7 @@ export async function lsCommand(
 ): Promise<number> {
   const path = normalize(pathArgument ?? '');
   await withSession(context, options, { create: undefined }, async (session) => {
-    const snapshot = await selectSnapshot(session.api.snapshots(), options);
+    const snapshot = selectSnapshot(await listSnapshots(session.api, context.output), options);
     const reader = new FiletreeReader({ ...session, signal: context.abort.signal });
     let entries = 0;
     for await (const entry of listTree({

@@ -17,6 +17,7 @@ import {
   restore,
 } from '../restore/restore.ts';
 import type { CommonOptions } from '../settings.ts';
+import { listSnapshots } from '../snapshots/list-snapshots.ts';
 import { selectSnapshot } from '../snapshots/snapshot-selection.ts';
 
 export interface RestoreCommandOptions extends CommonOptions {
@@ -38,7 +39,7 @@ export async function restoreCommand(
   const counters = newRestoreCounters();
   const dryRun = options.dryRun === true;
   const facts = await withSession(context, options, { create: undefined }, async (session, settings) => {
-    const snapshot = await selectSnapshot(session.api.snapshots(), options);
+    const snapshot = selectSnapshot(await listSnapshots(session.api, context.output), options);
     const cache = await openHashCache(session, settings);
     let phase: RestorePhase = 'tree';
     context.output.startStatus(() => statusOf(phase, counters, session.blobs.bytesDownloaded));

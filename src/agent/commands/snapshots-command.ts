@@ -4,6 +4,7 @@ import type { SnapshotInfo } from '../../contract/schemas.ts';
 import { type CommandContext, withSession } from '../command.ts';
 import { counted, formatBytes } from '../output/format.ts';
 import type { CommonOptions } from '../settings.ts';
+import { listSnapshots } from '../snapshots/list-snapshots.ts';
 import { sourceText } from '../snapshots/snapshot-selection.ts';
 
 export interface SnapshotsCommandOptions extends CommonOptions {
@@ -16,15 +17,11 @@ interface IndexedSnapshot extends SnapshotInfo {
 
 export async function snapshotsCommand(context: CommandContext, options: SnapshotsCommandOptions): Promise<number> {
   await withSession(context, options, { create: undefined }, async (session) => {
-    const shown: IndexedSnapshot[] = [];
-    let index = 0;
-    for await (const snapshot of session.api.snapshots()) {
-      index++;
-      // The index counts all snapshots, so that it means the same with and without --source.
-      if (options.source === undefined || snapshot.source === options.source) {
-        shown.push({ index, ...snapshot });
-      }
-    }
+    const { snapshots } = await listSnapshots(session.api, context.output);
+    // The index counts all snapshots, so that it means the same with and without --source.
+    const shown = snapshots
+      .map((snapshot, at): IndexedSnapshot => ({ index: at + 1, ...snapshot }))
+      .filter(({ source }) => options.source === undefined || source === options.source);
     context.output.summary(linesOf(shown), { command: 'snapshots', snapshots: shown });
   });
   return 0;

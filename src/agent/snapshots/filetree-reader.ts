@@ -96,7 +96,7 @@ export class FiletreeReader {
     } catch (error) {
       if (error instanceof BlobMissingError) {
         const detail = `The filetree node ${hash} of this snapshot is missing.`;
-        throw new AriusError('blob-corrupt', detail, NEXT_DAMAGED, { cause: error });
+        throw new AriusError('blob-corrupt', detail, NEXT_MISSING, { cause: error });
       }
       throw error;
     }
@@ -123,7 +123,12 @@ async function* wholeLines(source: AsyncIterable<Uint8Array>): AsyncGenerator<Ui
   }
 }
 
-const NEXT_DAMAGED = 'Choose another snapshot, and archive the folder again.';
+const NEXT_MISSING =
+  'If the folder is still as it was then, `arius-agent archive <folder> --rehash` uploads the node again. ' +
+  'Otherwise choose another snapshot with --snapshot.';
+/** Nothing is ever overwritten by an agent, so it cannot help here. */
+const NEXT_DAMAGED =
+  'Choose another snapshot with --snapshot, or put back the blob from a copy: archiving does not replace it.';
 
 function damaged(hash: FileTreeHash, cause: BodyCorruptError): AriusError {
   const detail = `The filetree node ${hash} of this snapshot is damaged: ${reasonOf(cause)}.`;

@@ -10,6 +10,7 @@ import type {
   RepositoryInfo,
   RunInfo,
   SnapshotInfo,
+  SnapshotList,
   StagingGrantResponse,
   StartRunRequest,
 } from '../../contract/schemas.ts';
@@ -98,11 +99,11 @@ export class RepositoryApi {
   }
 
   /** Oldest first, page by page. */
-  async *snapshots(source?: string): AsyncGenerator<SnapshotInfo, void, void> {
+  async *snapshotPages(): AsyncGenerator<SnapshotList, void, void> {
     let continuation: string | undefined;
     do {
-      const page = await this.#client.call('listSnapshots', { params: this.#params, query: { source, continuation } });
-      yield* page.snapshots;
+      const page = await this.#client.call('listSnapshots', { params: this.#params, query: { continuation } });
+      yield page;
       continuation = page.continuation ?? undefined;
     } while (continuation !== undefined);
   }

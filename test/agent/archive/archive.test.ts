@@ -508,3 +508,83 @@ describe('archive', () => {
     await expectRestored(agent, folder);
   });
 });
+
+describe('a filetree that is lost', () => {
+  const files = { 'a.txt': 'a', 'sub/b.txt': 'b', 'sub/deep/c.txt': 'c', 'other/d.txt': 'd' };
+
+  async function archivedOnce(): Promise<Setup & { nodes: string[] }> {
+    const all = await setup();
+    for (const [path, content] of Object.entries(files)) {
+      all.write(path, content);
+    }
+    expect(await all.agent.run(['archive', all.folder])).toMatchObject({ exitCode: 0 });
+    const nodes = all.service.names('filetrees/');
+    expect(nodes).toHaveLength(4);
+    return { ...all, nodes };
+  }
+
+  it('does not block archiving from an agent that remembers nothing, whichever node it is', async () => {
+    const { nodes } = await archivedOnce();
+    for (const index of nodes.keys()) {
+      const { service, folder, write, nodes: stored } = await archivedOnce();
+      service.blobs.delete(stored[index] as string);
+      for (const path of Object.keys(files)) {
+        write(path, `changed ${path}`);
+      }
+      const other = testAgent(service);
+      expect(await other.run(['archive', folder])).toMatchObject({ exitCode: 0 });
+      await expectRestored(other, folder);
+    }
+  });
+
+  it('comes back with --rehash: every node is offered, though nothing changed and all are remembered', async () => {
+    const { service, agent, folder, nodes } = await archivedOnce();
+    for (const name of nodes) {
+      service.blobs.delete(name);
+      const { lines } = await agent.run(['restore', join(temporaryFolder(), 'x')]);
+      expect(lines.at(-1)).toMatchObject({
+        code: 'blob-corrupt',
+        message: expect.stringContaining('missing') as string,
+        next: expect.stringContaining('archive <folder> --rehash') as string,
+      });
+      service.requests.length = 0;
+      const healed = await agent.run(['archive', folder, '--rehash']);
+      expect(healed).toMatchObject({ exitCode: 0, summary: { filetreesUploaded: 1, snapshotPublished: false } });
+      expect(service.count('put', 'filetrees/')).toBe(nodes.length);
+      expect(service.count('get', 'filetrees/')).toBe(0);
+      await expectRestored(agent, folder);
+    }
+  });
+
+  it('comes back with --rehash when another file changed, from an agent that remembers nothing', async () => {
+    const { service, folder, write, nodes } = await archivedOnce();
+    for (const name of nodes) {
+      service.blobs.delete(name);
+    }
+    write('a.txt', 'another');
+    const other = testAgent(service);
+    expect(await other.run(['archive', folder, '--rehash'])).toMatchObject({
+      exitCode: 0,
+      summary: { filetreesUploaded: 4, snapshotPublished: true },
+    });
+    await expectRestored(other, folder);
+  });
+
+  it('a damaged one stays damaged, and no text says that archiving again helps', async () => {
+    const { service, agent, folder, nodes } = await archivedOnce();
+    for (const name of nodes) {
+      (service.blobs.get(name) as { body: Buffer }).body = Buffer.from('damaged');
+    }
+    expect(await agent.run(['archive', folder, '--rehash'])).toMatchObject({ exitCode: 0 });
+    const { lines } = await agent.run(['ls']);
+    const { code, next } = lines.at(-1) as { code: string; next: string };
+    expect(code).toBe('blob-corrupt');
+    expect(next).not.toMatch(/rehash|again/);
+    expect(next).toContain('--snapshot');
+  });
+
+  it('--help says what --rehash does', async () => {
+    const { stdout } = await testAgent(undefined).run(['archive', '--help'], { bare: true });
+    expect(stdout.replace(/\s+/g, ' ')).toMatch(/--rehash .*offer every filetree again/);
+  });
+});

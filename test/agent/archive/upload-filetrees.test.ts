@@ -13,7 +13,7 @@ import { Passphrase } from '../../../src/hashing/passphrase.ts';
 import { FILETREE_MEMORY_BYTES_MAX, FILETREE_UPLOAD_WORKERS } from '../../../src/limits.ts';
 import type { FileTreeEntry } from '../../../src/repository/filetree.ts';
 import { archiveContext } from '../support/archive-context.ts';
-import { ConnectionCut, type FakeService } from '../support/fake-service.ts';
+import { ConnectionCut, type FakeBlob, type FakeService } from '../support/fake-service.ts';
 import { startFakeService, temporaryFolder } from '../support/run-command.ts';
 
 /** `directories`: path → names of its files. A content is its name, so twins are equal. */
@@ -214,6 +214,60 @@ describe('markKnownFiletrees', () => {
     cache.close();
   });
 
+  it.each([
+    ['lost', (service: FakeService, name: string) => void service.blobs.delete(name)],
+    ['cut short', (service: FakeService, name: string) => damage(service, name, (body) => body.subarray(0, -1))],
+    ['empty', (service: FakeService, name: string) => damage(service, name, () => Buffer.alloc(0))],
+    ['not a body', (service: FakeService, name: string) => damage(service, name, () => Buffer.from('nothing'))],
+    ['in the archive tier', (service: FakeService, name: string) => void service.archived.add(name)],
+  ])('takes an old node that is %s, and what is below it, for not known', async (_what, spoil) => {
+    for (const path of ['', 'a', 'a/b', 'a/b/c']) {
+      const service = await startFakeService();
+      const newest = await archived(service);
+      const old = await archiveContext(service);
+      fill(old.context, tree);
+      await build(old.context);
+      spoil(service, `filetrees/${nodeAt(old.context, path)}`);
+      const { context } = await archiveContext(service);
+      fill(context, { ...tree, 'a/b/c': ['z', 'new'] });
+      const root = await build(context);
+      await mark(context, newest);
+      // Only d is known, unless the root itself told of it.
+      expect(context.run.directory(idOf(context, 'd')).present).toBe(path !== '');
+      await uploadFiletrees(context);
+      expect((await readAll(context, root)).map(({ name }) => name)).toEqual(['a', 'd', 'r']);
+      for (const each of ['a', 'a/b', 'a/b/c']) {
+        await readAll(context, nodeAt(context, each));
+      }
+    }
+  });
+
+  it('brings back what is lost below an old node that cannot be read', async () => {
+    const service = await startFakeService();
+    const newest = await archived(service);
+    const old = await archiveContext(service);
+    fill(old.context, tree);
+    await build(old.context);
+    service.blobs.delete(`filetrees/${nodeAt(old.context, 'a')}`);
+    service.blobs.delete(`filetrees/${nodeAt(old.context, 'a/b/c')}`);
+    const { context } = await archiveContext(service);
+    fill(context, { ...tree, a: ['x', 'new'] });
+    await build(context);
+    await mark(context, newest);
+    await uploadFiletrees(context);
+    expect(await readAll(context, nodeAt(context, 'a/b/c'))).toHaveLength(1);
+  });
+
+  it('does not take a refusal of the service for a lost node', async () => {
+    const service = await startFakeService();
+    const newest = await archived(service);
+    const { context } = await archiveContext(service);
+    fill(context, { ...tree, d: ['w', 'new'] });
+    await build(context);
+    service.intercept = (route) => (route === 'grants' ? { status: 403, body: problem('not-allowed') } : undefined);
+    await expect(mark(context, newest)).rejects.toMatchObject({ code: 'not-allowed' });
+  });
+
   it('does not trust what it remembers of another snapshot', async () => {
     const service = await startFakeService();
     const newest = await archived(service);
@@ -229,6 +283,20 @@ describe('markKnownFiletrees', () => {
     cache.close();
   });
 });
+
+function damage(service: FakeService, name: string, change: (body: Buffer) => Buffer): void {
+  const blob = service.blobs.get(name) as FakeBlob;
+  service.blobs.set(name, { ...blob, body: change(blob.body) });
+}
+
+function idOf({ run }: ArchiveContext, path: string): number {
+  const segments = path === '' ? [] : path.split('/');
+  return segments.reduce((id, segment) => run.childDirectory(id, segment) as number, 1);
+}
+
+function nodeAt(context: ArchiveContext, path: string): FileTreeHash {
+  return context.run.directory(idOf(context, path)).treeHash as FileTreeHash;
+}
 
 async function openCache(): Promise<HashCache> {
   return HashCache.open(join(temporaryFolder(), 'c.sqlite'), { repository: 'default', passphraseFingerprint: 'p' });

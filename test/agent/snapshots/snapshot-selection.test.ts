@@ -3,19 +3,17 @@ import { PathFilter } from '../../../src/agent/files/path-filter.ts';
 import { type SnapshotChoice, selectSnapshot } from '../../../src/agent/snapshots/snapshot-selection.ts';
 import type { SnapshotInfo } from '../../../src/contract/schemas.ts';
 
-async function* snapshots(...all: [name: string, source: string | null][]): AsyncGenerator<SnapshotInfo> {
-  for (const [name, source] of all) {
-    yield {
-      name,
-      timestamp: '2026-01-01T00:00:00.000Z',
-      rootHash: 'ab'.repeat(32),
-      fileCount: 1,
-      originalSize: 1,
-      ariusVersion: 'x',
-      source,
-      runId: null,
-    };
-  }
+function snapshots(...all: [name: string, source: string | null][]): SnapshotInfo[] {
+  return all.map(([name, source]) => ({
+    name,
+    timestamp: '2026-01-01T00:00:00.000Z',
+    rootHash: 'ab'.repeat(32),
+    fileCount: 1,
+    originalSize: 1,
+    ariusVersion: 'x',
+    source,
+    runId: null,
+  }));
 }
 
 const ONE: [string, string | null][] = [
@@ -30,8 +28,17 @@ const TWO: [string, string | null][] = [
   ['2026-05-01T000000.000Z', null],
 ];
 
-const select = async (all: [string, string | null][], choice: SnapshotChoice): Promise<string> =>
-  (await selectSnapshot(snapshots(...all), choice)).name;
+const select = async (
+  all: [string, string | null][],
+  choice: SnapshotChoice,
+  ...unreadable: string[]
+): Promise<string> => {
+  const listed = {
+    snapshots: snapshots(...all),
+    unreadable: unreadable.map((name) => ({ name, reason: 'it is truncated' })),
+  };
+  return selectSnapshot(listed, choice).name;
+};
 
 describe('selectSnapshot', () => {
   it.each([
@@ -81,6 +88,56 @@ describe('selectSnapshot', () => {
     await expect(select(TWO, {})).rejects.toMatchObject({
       message: expect.stringContaining('a, b, (no source)') as string,
     });
+  });
+});
+
+describe('selectSnapshot beside snapshots that cannot be read', () => {
+  const OLDEST = '2026-01-01T000000.000Z';
+  const BETWEEN = '2026-03-31T000000.000Z';
+  const NEWEST = '2026-06-01T000000.000Z';
+
+  it.each<[SnapshotChoice, string]>([
+    [{}, NEWEST],
+    [{ snapshot: 'latest' }, NEWEST],
+    [{ source: 'a' }, NEWEST],
+    [{ snapshot: '2026' }, NEWEST],
+    [{ snapshot: '2026-03' }, BETWEEN],
+    [{ snapshot: '2026-06' }, NEWEST],
+    [{ snapshot: NEWEST }, NEWEST],
+    [{ snapshot: BETWEEN.toLowerCase() }, BETWEEN],
+    [{ snapshot: OLDEST }, OLDEST],
+  ])('refuses %j, which may mean %s', async (choice, named) => {
+    await expect(select(ONE, choice, OLDEST, BETWEEN, NEWEST)).rejects.toMatchObject({
+      code: 'blob-corrupt',
+      exitCode: 1,
+      message: expect.stringContaining(named) as string,
+      next: expect.stringContaining('--snapshot') as string,
+    });
+  });
+
+  it.each<[SnapshotChoice, string]>([
+    [{}, '2026-04-01T000000.000Z'],
+    [{ source: 'a' }, '2026-04-01T000000.000Z'],
+    [{ snapshot: '2026' }, '2026-04-01T000000.000Z'],
+  ])('takes for %j a newer one', async (choice, name) => {
+    expect(await select(ONE, choice, OLDEST, BETWEEN)).toBe(name);
+  });
+
+  it.each<[SnapshotChoice, string]>([
+    [{ snapshot: '3' }, '2026-04-01T000000.000Z'],
+    [{ snapshot: '2026-03-22T150000.000Z' }, '2026-03-22T150000.000Z'],
+    [{ snapshot: '2026-04' }, '2026-04-01T000000.000Z'],
+    [{ snapshot: '2026-03-22' }, '2026-03-22T160000.000Z'],
+  ])('takes for %j what it can only mean', async (choice, name) => {
+    expect(await select(ONE, choice, OLDEST, BETWEEN, NEWEST)).toBe(name);
+  });
+
+  it('does not say that there is no snapshot when none can be read', async () => {
+    await expect(select([], {}, NEWEST)).rejects.toMatchObject({
+      code: 'blob-corrupt',
+      message: expect.stringContaining(NEWEST) as string,
+    });
+    await expect(select([], { snapshot: '2028' }, NEWEST)).rejects.toMatchObject({ code: 'snapshot-not-found' });
   });
 });
 

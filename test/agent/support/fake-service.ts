@@ -53,6 +53,8 @@ export class FakeService {
   readonly blobs = new Map<string, FakeBlob>();
   readonly entries = new Map<string, ShardEntryDto>();
   readonly snapshots: SnapshotInfo[] = [];
+  /** Names of those among `snapshots` whose manifest is damaged. */
+  readonly unreadable = new Set<string>();
   readonly runs = new Map<string, FakeRun>();
   readonly requests: RequestRecord[] = [];
   readonly staged = new Map<string, Map<string, Buffer>>();
@@ -234,12 +236,18 @@ export class FakeService {
           this.#members(input.hash as string, input.members as { contentHash: string; originalSize: number }[]),
         );
       case 'listSnapshots': {
-        const all = this.snapshots.filter(({ source }) => input.source === undefined || source === input.source);
         // Two a page, so that paging is always exercised.
         const from = Number(input.continuation ?? 0);
+        const page = this.snapshots.slice(from, from + 2);
+        const damaged = page.filter(({ name }) => this.unreadable.has(name));
         return ok({
-          snapshots: all.slice(from, from + 2),
-          continuation: from + 2 < all.length ? String(from + 2) : null,
+          snapshots: page.filter(
+            ({ name, source }) => !this.unreadable.has(name) && (input.source === undefined || source === input.source),
+          ),
+          continuation: from + 2 < this.snapshots.length ? String(from + 2) : null,
+          ...(damaged.length === 0
+            ? {}
+            : { unreadable: damaged.map(({ name }) => ({ name, reason: `snapshots/${name}: it is truncated` })) }),
         });
       }
       case 'getSnapshot': {
