@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { ContentHash, FileTreeHash } from '../../src/hashing/hashes.ts';
 import { VERIFY_CHILDREN_ON_STACK, VERIFY_NODES_PER_ACTIVITY } from '../../src/limits.ts';
+import { filetreeBlobName } from '../../src/repository/blob-names.ts';
 import type { FileTreeEntry } from '../../src/repository/filetree.ts';
 import { Archive, file, folder } from '../service/support/archive.ts';
 import { Engine } from './support/engine.ts';
@@ -85,6 +86,29 @@ describe('the walk over new filetree nodes', () => {
     expect(await completed(archive, engine, second, root)).toMatchObject({ state: 'succeeded' });
     // The new root, the old root beside it, the changed folder; the rest is shards and the manifest.
     expect(archive.counting.counts()['blob-read'] - reads).toBeLessThan(20);
+  });
+
+  it.each(['lost', 'damaged'])('walks a folder whose node in the newest snapshot is %s as a new one', async (how) => {
+    const archive = await new Archive().create();
+    const engine = new Engine(archive.service, archive.clock);
+    const first = await archive.startRun();
+    const content = await archive.recordLarge(first, 'the file');
+    const kept = await archive.uploadTree([file('b.jpg', content)]);
+    const before = await archive.uploadTree([file('a.jpg', content), folder('kept', kept)]);
+    await completed(archive, engine, first, await archive.uploadTree([folder('changed', before)]));
+    const { etag } = (await archive.container.head(filetreeBlobName(before))) as { etag: string };
+    await archive.container.delete(filetreeBlobName(before), { etag });
+    expect(await archive.container.head(filetreeBlobName(before))).toBeUndefined();
+    if (how === 'damaged') {
+      const options = { condition: { absent: true }, contentType: 'application/zstd' } as const;
+      await archive.container.write(filetreeBlobName(before), Buffer.from('damaged'), options);
+    }
+
+    const second = await archive.startRun();
+    const other = await archive.recordLarge(second, 'another file');
+    const after = await archive.uploadTree([file('a.jpg', other), folder('kept', kept)]);
+    const root = await archive.uploadTree([folder('changed', after)]);
+    expect(await completed(archive, engine, second, root)).toMatchObject({ state: 'succeeded' });
   });
 
   it('walks a folder that was copied many times once', async () => {
