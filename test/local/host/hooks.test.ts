@@ -75,16 +75,18 @@ describe('the test hooks', () => {
     const recordDirectory = await temporaryDirectory();
     const sample = await startSample({ settings: { LOCAL_HOST_RECORD_DIRECTORY: recordDirectory } });
     const { instanceId } = await sample.run('counter', { left: 1, sum: 0 });
-    expect((await readdir(recordDirectory)).sort()).toEqual([
-      `counter-${instanceId}-0.json`,
-      `counter-${instanceId}-1.json`,
-    ]);
-    const record = JSON.parse(await readFile(join(recordDirectory, `counter-${instanceId}-0.json`), 'utf8')) as {
-      input: unknown;
-      history: { EventType: number }[];
-    };
-    expect(record.input).toEqual({ left: 1, sum: 0 });
-    expect(record.history.map((event) => event.EventType)).toEqual([12, 0, 4, 13, 12, 5]);
+    const files = await readdir(recordDirectory);
+    expect(files.every((file) => file.startsWith(`counter-${instanceId}-`))).toBe(true);
+    const records = await Promise.all(
+      files.map(async (file) => {
+        const text = await readFile(join(recordDirectory, file), 'utf8');
+        return JSON.parse(text) as { input: { left: number }; history: { EventType: number }[] };
+      }),
+    );
+    const [last, first] = records.sort((a, b) => a.input.left - b.input.left);
+    expect(last?.input).toEqual({ left: 0, sum: 1 });
+    expect(first?.input).toEqual({ left: 1, sum: 0 });
+    expect(first?.history.map((event) => event.EventType)).toEqual([12, 0, 4, 13, 12, 5]);
   });
 
   it('make long timers short, and both sides number their legs', async () => {

@@ -1,4 +1,4 @@
-/** Writes the history of a finished execution to a file, for replay tests. */
+/** Writes the history of a finished execution to a file of its own, for replay tests. */
 
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ export function recordExecution(directory: string, row: InstanceRow, history: re
   const { name, instanceId, executionId, version } = row;
   const input: unknown = row.input === null ? null : JSON.parse(row.input);
   mkdirSync(directory, { recursive: true });
-  const file = `${name}-${instanceId}-${row.generation}.json`.replace(/[^A-Za-z0-9._-]/g, '_');
+  const file = `${name}-${instanceId}-${executionId}.json`.replace(/[^A-Za-z0-9._-]/g, '_');
   const record = { name, instanceId, executionId, version, input, history };
   writeFileSync(join(directory, file), `${JSON.stringify(record, undefined, 1)}\n`);
 }
