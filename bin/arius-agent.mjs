@@ -68,6 +68,9 @@ function fail(problem) {
   process.exit(1);
 }
 
+// npm runs scripts in the folder of the project; names of folders mean what they mean where the user stands.
+if (process.env.npm_lifecycle_event === 'arius' && process.env.INIT_CWD) process.chdir(process.env.INIT_CWD);
+
 const choice = chooseNode({ root, version: process.versions.node, execPath: process.execPath });
 if ('problem' in choice) {
   fail(choice.problem);

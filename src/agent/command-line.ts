@@ -110,7 +110,7 @@ function addSnapshots(program: Command, host: CommandLineHost): void {
 function addServe(program: Command, host: CommandLineHost): void {
   const command = program
     .command('serve')
-    .description('run the embedded service and its portal until Ctrl-C; other commands use it meanwhile');
+    .description('run the embedded service until Ctrl-C; other commands use it meanwhile');
   addCommonOptions(command)
     .addHelpText('after', SERVE_HELP)
     .action((options) =>

@@ -114,7 +114,7 @@ class AgentRun {
     }
     const detail = error.message.replace(/^error: /, '').replace(/\.?$/, '.');
     const shown = error.code === 'commander.help' ? 'No command was given.' : detail;
-    output.error(new AriusError('usage', shown, 'See arius-agent --help.'));
+    output.error(new AriusError('usage', shown, 'See --help of the command; options stand behind it.'));
     return 2;
   }
 

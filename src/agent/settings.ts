@@ -129,6 +129,14 @@ function checkedUrl(text: string): string {
   return url.href.replace(/\/+$/, '').replace(/\/api$/, '');
 }
 
+/** An empty name is a script's unset variable, not the current folder. @throws AriusError `usage` */
+export function folderNamed(argument: string): string {
+  if (argument.trim() === '') {
+    throw usage('The name of the folder is empty.', 'Name a folder; "." is the current one.');
+  }
+  return resolve(argument);
+}
+
 export function usage(detail: string, next: string, cause?: unknown): AriusError {
   return new AriusError('usage', detail, next, cause === undefined ? {} : { cause });
 }

@@ -114,7 +114,7 @@ export function passphraseFor(
     throw new AriusError(
       'passphrase-missing-in-service',
       `The repository "${name}" is sealed, and this service has no passphrase for it.`,
-      `Set the app setting ${passphraseSettingOf(name)}.`,
+      `Start \`serve\` with --repository ${name} and --passphrase-file; in Azure, set the app setting ${passphraseSettingOf(name)}.`,
     );
   }
   return passphrase;

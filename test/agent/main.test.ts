@@ -61,6 +61,8 @@ describe('wrong usage', () => {
     [['archive', 'a', 'b'], 'too many arguments'],
     [['archive', 'a', '--nonsense'], "unknown option '--nonsense'"],
     [['restore', 'x', '--snapshot'], 'argument missing'],
+    [['archive', ''], 'name of the folder is empty'],
+    [['restore', ' '], 'name of the folder is empty'],
     [['archive', '/tmp', '--tier', 'warm'], 'not a tier'],
     [['archive', '/tmp', '--upload-limit', 'fast'], 'not an upload limit'],
     [['archive', '/tmp', '--upload-limit', '0'], 'not an upload limit'],
@@ -377,7 +379,7 @@ describe('serve', () => {
       embedded: launcher,
       signal: stop.signal,
     });
-    expect(stdout).toContain(`${service.url}/api/portal`);
+    expect(stdout).toContain(`The service runs at ${service.url}`);
   });
 });
 

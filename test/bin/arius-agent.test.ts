@@ -52,6 +52,16 @@ describe('arius-agent on a Node that is too old', () => {
     expect(stdout).toContain('arenas 2');
   });
 
+  it('run by npm, means folders from where the user stands', async () => {
+    await bundleNode('pwd');
+    const elsewhere = await mkdtemp(join(tmpdir(), 'arius-cwd-'));
+    const env = { ...process.env, npm_lifecycle_event: 'arius', INIT_CWD: elsewhere };
+    const args = [...AS_OLD(), join(root, 'bin', 'arius-agent.mjs'), 'snapshots'];
+    const { stdout } = spawnSync(process.execPath, args, { encoding: 'utf8', env, cwd: root });
+    expect(stdout).toBe(`${elsewhere}\n`);
+    await rm(elsewhere, { recursive: true });
+  });
+
   it('says to run npm ci when nothing is installed', () => {
     const { status, stderr } = run(['snapshots'], AS_OLD());
     expect(status).toBe(1);

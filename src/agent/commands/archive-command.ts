@@ -16,7 +16,7 @@ import { archiveReport } from '../output/archive-report.ts';
 import { concludeArchive } from '../output/archive-summary.ts';
 import { printable } from '../printable.ts';
 import type { Session } from '../session.ts';
-import { type CommonOptions, usage } from '../settings.ts';
+import { type CommonOptions, folderNamed, usage } from '../settings.ts';
 import { createRateLimit } from '../transport/rate-limit.ts';
 
 export interface ArchiveCommandOptions extends CommonOptions {
@@ -37,7 +37,7 @@ export async function archiveCommand(
   options: ArchiveCommandOptions,
 ): Promise<number> {
   const startedMs = performance.now();
-  const folder = resolve(folderArgument);
+  const folder = folderNamed(folderArgument);
   const source = sourceOf(options.source, folder);
   const tier = tierOf(options.tier);
   const dryRun = options.dryRun === true;

@@ -1,6 +1,5 @@
 /** `arius-agent restore <folder>`: options in, summary and exit code out. */
 
-import { resolve } from 'node:path';
 import { AriusError } from '../../errors.ts';
 import { type CommandContext, openHashCache, withSession } from '../command.ts';
 import { FileSystems } from '../files/network-filesystem.ts';
@@ -16,7 +15,7 @@ import {
   type RestoreResult,
   restore,
 } from '../restore/restore.ts';
-import type { CommonOptions } from '../settings.ts';
+import { type CommonOptions, folderNamed } from '../settings.ts';
 import { listSnapshots } from '../snapshots/list-snapshots.ts';
 import { selectSnapshot } from '../snapshots/snapshot-selection.ts';
 
@@ -34,7 +33,7 @@ export async function restoreCommand(
   options: RestoreCommandOptions,
 ): Promise<number> {
   const startedMs = performance.now();
-  const folder = resolve(folderArgument);
+  const folder = folderNamed(folderArgument);
   const filter = new PathFilter(options.path ?? []);
   const counters = newRestoreCounters();
   const dryRun = options.dryRun === true;

@@ -1,4 +1,4 @@
-/** `arius-agent serve`: the embedded service and the portal, until Ctrl-C. */
+/** `arius-agent serve`: the embedded service, until Ctrl-C. */
 
 import type { AriusError } from '../../errors.ts';
 import type { CommandContext } from '../command.ts';
@@ -18,7 +18,6 @@ export async function serveCommand(context: CommandContext, options: CommonOptio
     output.ready(
       [
         `The service runs at ${service.url}, its state is in ${service.stateDirectory}.`,
-        `The portal is at    ${service.portalUrl}`,
         'Ctrl-C ends it, with everything saved.',
       ],
       {
