@@ -369,7 +369,7 @@ describe('serve', () => {
     expect(calls).toEqual(['start', 'stop']);
   });
 
-  it('tells people where the portal is', async () => {
+  it('tells people where the service is', async () => {
     const service = await startFakeService();
     const { launcher } = launch(service);
     const stop = new AbortController();
