@@ -3,7 +3,7 @@
  * (two cores) stand beside as ratios; a fan-out may take twice as long.
  */
 
-import { mkdtempSync, rmSync, statSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startHostProcess } from '../src/local/host-process.ts';
@@ -31,6 +31,17 @@ async function runMs(name: string, input: unknown): Promise<number> {
   return performance.now() - began;
 }
 
+/** What the host's process has computed so far: unlike times, it says the same on a busy machine. Linux only. */
+function cpuMs(): number {
+  const file = `/proc/${host.pid}/stat`;
+  if (!existsSync(file)) return Number.NaN;
+  const [utime, stime] = readFileSync(file, 'utf8')
+    .replace(/^.*\) /, '')
+    .split(' ')
+    .slice(11, 13);
+  return (Number(utime) + Number(stime)) * 10;
+}
+
 /** The build it was designed from, on two cores: from its best to its worst median. */
 interface Reference {
   readonly ms: readonly [number, number];
@@ -45,14 +56,16 @@ function ratio(value: number, [best, worst]: readonly [number, number]): string 
 
 async function report(title: string, name: string, input: unknown, reference?: Reference): Promise<void> {
   const before = statSync(journal).size;
+  const cpuBefore = cpuMs();
   const times: number[] = [];
   for (let round = 0; round < ROUNDS; round += 1) times.push(await runMs(name, input));
   const kib = (statSync(journal).size - before) / ROUNDS / 1024;
+  const cpu = (cpuMs() - cpuBefore) / ROUNDS;
   const sorted = [...times].sort((left, right) => left - right);
   const at = (share: number): number => sorted[Math.floor(share * (ROUNDS - 1))] ?? 0;
   const compared = reference === undefined ? '' : ` = ${ratio(at(0.5), reference.ms)} ms`;
   console.log(
-    `${title}: median ${at(0.5).toFixed(0)} ms${compared}; best ${at(0).toFixed(0)}, first ${times[0]?.toFixed(0)}`,
+    `${title}: median ${at(0.5).toFixed(0)} ms${compared}; best ${at(0).toFixed(0)}, first ${times[0]?.toFixed(0)}; CPU ${cpu.toFixed(0)}`,
   );
   const { journalKib } = reference ?? {};
   const size = journalKib === undefined ? '' : ` = ${ratio(kib, [journalKib, journalKib])} KiB`;
