@@ -15,7 +15,7 @@ import { startAzurite } from '../../src/local/azurite.ts';
 import { TableJobQueue } from '../../src/records/table-job-queue.ts';
 import { type FileTreeEntry, serializeFileTree } from '../../src/repository/filetree.ts';
 import { azureStorage } from '../../src/storage/azure/azure-storage.ts';
-import { App, putBlob, sha256 } from '../functions/support/app.ts';
+import { App, type AppOptions, putBlob, sha256 } from '../functions/support/app.ts';
 import { answerTo, type RecordedExecution } from './replay-history.ts';
 
 const REPOSITORY = 'recorded';
@@ -23,8 +23,10 @@ const codec = createBodyCodec(undefined);
 
 /** The file of each way that is worth keeping, and the recorded execution that takes it. */
 const WAYS: Record<string, (execution: RecordedExecution, text: string) => boolean> = {
-  'dispatcher-runs-a-job': ({ name }, text) => name === 'dispatcher' && text.includes('completeRun'),
+  'dispatcher-runs-a-job': ({ name }, text) =>
+    name === 'dispatcher' && text.includes('completeRun') && !text.includes('finishCompletion'),
   'dispatcher-finds-none': ({ name }, text) => name === 'dispatcher' && !/completeRun|flushRepository/.test(text),
+  'dispatcher-ends-an-abandoned-job': ({ name }, text) => name === 'dispatcher' && text.includes('finishCompletion'),
   'completeRun-publishes': ({ name }, text) => name === 'completeRun' && text.includes('promoteEpoch'),
   'completeRun-fails': ({ name }, text) => name === 'completeRun' && !text.includes('publishSnapshot'),
   'verifyBlock-finds-all': ({ name }, text) => name === 'verifyBlock' && !text.includes('\\"ok\\":false'),
@@ -41,19 +43,53 @@ async function record(directory: string): Promise<void> {
   const azurite = await startAzurite({ directory: undefined });
   const { connectionString } = azurite;
   const settings = { LOCAL_HOST_RECORD_DIRECTORY: directory, TASK_HUB: 'recorded' };
-  const app = await App.start({ connectionString, settings });
   try {
-    await app.post('repositories', { name: REPOSITORY, kind: 'plain' });
-    await completeRun(app, 'first', true);
-    await completeRun(app, 'second', false);
-    await assemble(app);
-    await flush(app, connectionString);
-    await copyBlocks(app);
-    await new Promise((resolve) => setTimeout(resolve, 1000));
+    await inApp({ connectionString, settings }, async (app) => {
+      await app.post('repositories', { name: REPOSITORY, kind: 'plain' });
+      await completeRun(app, 'first', true);
+      await completeRun(app, 'second', false);
+      await assemble(app);
+      await flush(app, connectionString);
+      await copyBlocks(app);
+    });
+    const slowly = { ...settings, LOCAL_HOST_DELAY_MESSAGES: '1:300' };
+    await inApp({ connectionString, settings: slowly }, abandon);
   } finally {
-    await app.host.stop();
     await azurite.stop();
   }
+}
+
+async function inApp(options: AppOptions, work: (app: App) => Promise<void>): Promise<void> {
+  const app = await App.start(options);
+  try {
+    await work(app);
+    // The dispatcher looks once more when its last job has ended.
+    await new Promise((resolve) => setTimeout(resolve, 2000));
+  } finally {
+    await app.host.stop();
+  }
+}
+
+/** The engine gives up on the orchestration of a job: it is terminated while it works. */
+async function abandon(app: App): Promise<void> {
+  const done = completeRun(app, 'fourth', true);
+  for (;;) {
+    const running = await durable(app, 'GET', 'instances/?runtimeStatus=Running&showInput=true');
+    const instances = (await running.json()) as { name: string; instanceId: string }[];
+    const found = instances.find(({ name }) => name === 'completeRun');
+    if (found !== undefined) {
+      await durable(app, 'POST', `instances/${encodeURIComponent(found.instanceId)}/terminate?reason=recorded`);
+      break;
+    }
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  await done;
+}
+
+async function durable(app: App, method: 'GET' | 'POST', path: string, input?: unknown): Promise<Response> {
+  const headers = { 'x-functions-key': app.host.masterKey };
+  const body = input === undefined ? {} : { body: JSON.stringify(input) };
+  return await fetch(`${app.host.url}/runtime/webhooks/durabletask/${path}`, { method, headers, ...body });
 }
 
 /** A tar with members; without its file tree in storage the verification has something to miss. */
@@ -117,9 +153,7 @@ async function flush(app: App, connectionString: string): Promise<void> {
 /** As for a chunk of 20 blocks, which would be more than a gigabyte; of a job that is not there, so each block fails. */
 async function copyBlocks(app: App): Promise<void> {
   const input = { job: { repository: REPOSITORY, operationId: 'none', attempt: 1 }, from: 0, to: 20 };
-  const path = '/runtime/webhooks/durabletask/orchestrators/copyBlocks?timeout=30&pollingInterval=0.1';
-  const init = { method: 'POST', headers: { 'x-functions-key': app.host.masterKey }, body: JSON.stringify(input) };
-  await fetch(app.host.url + path, init);
+  await durable(app, 'POST', 'orchestrators/copyBlocks?timeout=30&pollingInterval=0.1', input);
 }
 
 async function keep(directory: string): Promise<void> {
