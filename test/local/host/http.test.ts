@@ -1,7 +1,9 @@
 import { request } from 'node:http';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { START_LIMIT_MS } from '../../conformance/host/target.ts';
 import { type LocalSample, startSampleForFile } from './harness.ts';
+
+const WAIT = { timeout: 10_000 };
 
 let sample: LocalSample;
 beforeAll(async () => {
@@ -23,8 +25,13 @@ function getWithHost(host: string): Promise<number | undefined> {
 describe('an HTTP function', () => {
   it('is logged without secrets when it throws', async () => {
     await sample.fetch('/api/broken');
-    const line = sample.lines.find((entry) => entry.includes('broken with'));
-    expect(JSON.parse(line ?? '')).toMatchObject({ level: 'error', function: 'broken' });
+    // The answer and the log travel by different ways.
+    const line = await vi.waitFor(() => {
+      const found = sample.lines.find((entry) => entry.includes('broken with'));
+      expect(found).toBeDefined();
+      return found as string;
+    }, WAIT);
+    expect(JSON.parse(line)).toMatchObject({ level: 'error', function: 'broken' });
     expect(line).toContain('broken with *** and sig=***');
   });
 });
