@@ -52,6 +52,8 @@ async function startAzurite(directory: string): Promise<{ child: ChildProcess; p
     ],
     { stdio: ['pipe', 'pipe', 'inherit'] },
   );
+  // The account comes first; its key is not used with an identity.
+  child.stdin?.write(`devstoreaccount1:${Buffer.from('no key').toString('base64')}\n`);
   let output = '';
   const ports = await new Promise<string[]>((resolve, reject) => {
     child.once('exit', () => reject(new Error(`Azurite ended: ${output}`)));
