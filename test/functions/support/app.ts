@@ -60,6 +60,8 @@ export class App<Host extends AnyHost = HostProcess> {
       try {
         const response = await fetch(`${this.host.url}/api/${path}`, init);
         const text = await response.text();
+        // A host that starts or stops answers this, without a problem of the app.
+        if (response.status === 503 && text === '') throw new Error('The host is not ready');
         return { status: response.status, headers: response.headers, body: text === '' ? undefined : JSON.parse(text) };
       } catch (error) {
         if (attempt === ATTEMPTS_MAX) throw error;
