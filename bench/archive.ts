@@ -115,7 +115,7 @@ async function agent(title: string, args: readonly string[], env: NodeJS.Process
   );
 }
 
-/** What Azurite takes from a plain client: the most that a small file's stub can cost nothing less than. */
+/** The rate at which storage takes creates from a plain client: an archive, a stub for each small file, cannot be faster. */
 async function reportCeiling(connectionString: string): Promise<void> {
   const container = azureStorage({ connectionString }).container('ceiling');
   await container.createIfMissing();
