@@ -11,7 +11,7 @@ import { type Answer, App, putBlob, sha256 } from './support/app.ts';
 
 interface Circumstances {
   readonly settings?: Readonly<Record<string, string>>;
-  /** Kills the host at each so many commits: several times in every operation. */
+  /** Kills the host at each so many commits: at least twice in every operation, the shortest of which makes ten. */
   readonly commitsPerLife?: number;
 }
 
@@ -32,7 +32,7 @@ const CIRCUMSTANCES: [string, Circumstances][] = [
       },
     },
   ],
-  ['killed in the middle of every operation', { commitsPerLife: 9 }],
+  ['killed in the middle of every operation', { commitsPerLife: 5 }],
 ];
 
 /** The function app as it is built, in the local host, over Azurite. */
