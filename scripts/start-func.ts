@@ -34,11 +34,12 @@ export async function startFunc({ root, environment, build }: StartOptions): Pro
   }
   build();
   writeSettings(root);
-  const azurite = await startAzurite({ directory: join(root, '.arius', 'func-storage') });
+  const directory = join(root, '.arius', 'func-storage');
+  const azurite = await startAzurite({ directory });
   try {
     // What is in the environment has precedence over local.settings.json: the emulator has a key and ports of its own.
     const storage = Object.fromEntries(STORAGE_SETTINGS.map((name) => [name, azurite.connectionString]));
-    console.error(`Starting Core Tools ${found.stdout.trim()} with storage in ${join(root, '.arius', 'func-storage')}`);
+    console.error(`Starting Core Tools ${found.stdout.trim()} with storage in ${directory}`);
     const func = spawn('func', ['start'], { cwd: root, env: { ...environment, ...storage }, stdio: 'inherit' });
     // Ctrl-C reaches Core Tools as well; the emulator ends after them.
     const wait = (): void => undefined;

@@ -114,8 +114,7 @@ class ArchiveRun {
     this.#reportFilesWithoutContent(context);
     this.#environment.onPhase('filetrees');
     const rootHash = await buildFiletrees(this.#run, context.hasher, context.signal);
-    const offersAll = this.#options.hashMode === 'all';
-    if (rootHash !== undefined && (offersAll || rootHash !== run.newestSnapshot?.rootHash)) {
+    if (rootHash !== undefined && (this.#offersAll || rootHash !== run.newestSnapshot?.rootHash)) {
       await this.#uploadFiletrees(context, run);
     }
     return await this.#complete(api, rootHash);
@@ -187,9 +186,14 @@ class ArchiveRun {
     }
   }
 
+  /** Believes nothing that was found before. */
+  get #offersAll(): boolean {
+    return this.#options.hashMode === 'all';
+  }
+
   async #uploadFiletrees(context: ArchiveContext, run: RunInfo): Promise<void> {
     const { uploadFiletrees } = await import('./upload-filetrees.ts');
-    if (run.newestSnapshot !== null && this.#options.hashMode !== 'all') {
+    if (run.newestSnapshot !== null && !this.#offersAll) {
       await markKnownFiletrees({
         run: this.#run,
         newest: run.newestSnapshot,

@@ -15,6 +15,9 @@ import type { ArchiveContext } from './archive-context.ts';
  */
 export type Confirmation = 'committed' | 'debris' | 'conflict' | 'absent';
 
+/** Why a content or a tar cannot be stored, where the service does not say it more exactly. */
+export const NAME_TAKEN = 'another kind of chunk is stored under its name';
+
 export async function commitBody(
   context: ArchiveContext,
   name: string,

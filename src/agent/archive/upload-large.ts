@@ -12,7 +12,7 @@ import { fileChunks } from '../files/file-chunks.ts';
 import { codeOf } from '../files/system-errors.ts';
 import { localPathOf } from '../state/paths.ts';
 import { type ArchiveContext, type Carrier, carrierChanged, carrierFailed } from './archive-context.ts';
-import { type Confirmation, commitBody, confirmationOf } from './commit-chunk.ts';
+import { type Confirmation, commitBody, confirmationOf, NAME_TAKEN } from './commit-chunk.ts';
 import type { EntryRecorder } from './entry-recorder.ts';
 import { proveBody } from './prove.ts';
 import type { SpooledBody } from './spool.ts';
@@ -28,7 +28,7 @@ export async function uploadLarge(context: ArchiveContext, recorder: EntryRecord
     let conflict = '';
     const confirm = async (): Promise<Confirmation> => {
       const { outcome, detail } = await recorder.record(carrier.contentHash);
-      conflict = detail ?? 'another kind of chunk is stored under its name';
+      conflict = detail ?? NAME_TAKEN;
       return confirmationOf(outcome);
     };
     const { confirmation, created } =

@@ -7,11 +7,9 @@ import { chunkBlobName, contentTypeOf } from '../../repository/blob-names.ts';
 import { formatChunkMetadata } from '../../repository/chunk-metadata.ts';
 import type { TarMember } from '../restore/tar-members.ts';
 import { type ArchiveContext, carrierFailed } from './archive-context.ts';
-import { type Confirmation, commitBody } from './commit-chunk.ts';
+import { type Confirmation, commitBody, NAME_TAKEN } from './commit-chunk.ts';
 import type { PackedTar } from './pack.ts';
 import { proveBody } from './prove.ts';
-
-const NAME_TAKEN = 'another kind of chunk is stored under its name';
 
 export async function uploadTar(context: ArchiveContext, tar: PackedTar): Promise<void> {
   try {
