@@ -1,10 +1,10 @@
-import { execFileSync } from 'node:child_process';
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { createBodyCodec } from '../../../src/codec/body-codec.ts';
 import type { SnapshotInfo } from '../../../src/contract/schemas.ts';
 import { parseFileTree } from '../../../src/repository/filetree.ts';
+import { expectRestored } from '../support/archived-folder.ts';
 import { ConnectionCut, type FakeBlob, type FakeService } from '../support/fake-service.ts';
 import { startFakeService, temporaryFolder, testAgent } from '../support/run-command.ts';
 
@@ -18,12 +18,6 @@ function sampleFolder(): string {
   writeFileSync(join(folder, 'a', 'large'), Buffer.alloc(1_100_000, 'l'));
   writeFileSync(join(folder, 'a', 'b', 'large'), Buffer.alloc(1_100_000, 'l'));
   return folder;
-}
-
-async function expectRestored(service: FakeService, folder: string): Promise<void> {
-  const target = join(temporaryFolder(), 'restored');
-  expect(await testAgent(service).run(['restore', target])).toMatchObject({ exitCode: 0 });
-  expect(execFileSync('diff', ['-r', folder, target]).toString()).toBe('');
 }
 
 /** Invariant 1: every node and every content of the snapshot is there. */
@@ -87,7 +81,7 @@ describe('an interrupted archive', () => {
       expect(service.snapshots).toHaveLength(1);
       // What was created before is met again at most once; nothing is stored twice.
       expect(service.count('put', 'chunks/') - puts).toBeLessThanOrEqual(2);
-      await expectRestored(service, folder);
+      await expectRestored(testAgent(service), folder);
       await service.stop();
     }
   });
@@ -137,7 +131,7 @@ describe('lost requests and lost answers', () => {
         expect(service.snapshots).toHaveLength(1);
         await expectResolves(service, service.snapshots[0] as SnapshotInfo);
         service[when] = undefined;
-        await expectRestored(service, folder);
+        await expectRestored(testAgent(service), folder);
         await service.stop();
       }
     },

@@ -10,50 +10,21 @@ import {
   symlinkSync,
   unlinkSync,
   utimesSync,
-  writeFileSync,
 } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { createBodyCodec } from '../../../src/codec/body-codec.ts';
 import { Hasher } from '../../../src/hashing/hasher.ts';
 import { Passphrase } from '../../../src/hashing/passphrase.ts';
 import { parseChunkMetadata } from '../../../src/repository/chunk-metadata.ts';
-import type { FakeService } from '../support/fake-service.ts';
-import { startFakeService, type TestAgent, temporaryFolder, testAgent } from '../support/run-command.ts';
+import { expectRestored, type Setup, setup } from '../support/archived-folder.ts';
+import { temporaryFolder, testAgent } from '../support/run-command.ts';
 import { asOrdinaryUser } from '../support/unprivileged.ts';
-
-interface Setup {
-  readonly service: FakeService;
-  readonly agent: TestAgent;
-  readonly folder: string;
-  write(path: string, content: string | Buffer): void;
-}
-
-async function setup(): Promise<Setup> {
-  const service = await startFakeService();
-  const folder = temporaryFolder();
-  return {
-    service,
-    agent: testAgent(service),
-    folder,
-    write(path, content) {
-      mkdirSync(dirname(join(folder, path)), { recursive: true });
-      writeFileSync(join(folder, path), content);
-    },
-  };
-}
 
 function large(seed: number, bytes = 1_200_000): Buffer {
   const buffer = Buffer.alloc(bytes, seed);
   buffer.writeUInt32BE(seed);
   return buffer;
-}
-
-/** Restores the newest snapshot and compares it with the folder, byte by byte. */
-async function expectRestored(agent: TestAgent, folder: string, argv: string[] = []): Promise<void> {
-  const target = join(temporaryFolder(), 'restored');
-  expect(await agent.run(['restore', target, ...argv])).toMatchObject({ exitCode: 0 });
-  expect(execFileSync('diff', ['-r', folder, target]).toString()).toBe('');
 }
 
 describe('archive', () => {

@@ -3,30 +3,14 @@
  * for the files concerned and hinders no other.
  */
 
-import { execFileSync } from 'node:child_process';
-import { unlinkSync, writeFileSync } from 'node:fs';
+import { unlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { Hasher } from '../../../src/hashing/hasher.ts';
 import { formatChunkMetadata } from '../../../src/repository/chunk-metadata.ts';
 import { TarBundleWriter } from '../../../src/repository/tar-bundle.ts';
 import { collected } from '../../support/bytes.ts';
-import type { FakeService } from '../support/fake-service.ts';
-import { startFakeService, type TestAgent, temporaryFolder, testAgent } from '../support/run-command.ts';
-
-interface Setup {
-  readonly service: FakeService;
-  readonly agent: TestAgent;
-  readonly folder: string;
-  write(name: string, content: string | Buffer): void;
-}
-
-async function setup(): Promise<Setup> {
-  const service = await startFakeService();
-  const folder = temporaryFolder();
-  const write = (name: string, content: string | Buffer): void => writeFileSync(join(folder, name), content);
-  return { service, agent: testAgent(service), folder, write };
-}
+import { expectRestored, setup } from '../support/archived-folder.ts';
 
 /** The bytes of the tar that an archive packs of these small contents. */
 async function bundleOf(contents: readonly string[]): Promise<Buffer> {
@@ -45,12 +29,6 @@ function failedBy(lines: readonly Record<string, unknown>[], reason: string): un
     .filter(({ message }) => String(message).includes(reason))
     .map(({ path }) => path)
     .sort();
-}
-
-async function expectRestored(agent: TestAgent, folder: string): Promise<void> {
-  const target = join(temporaryFolder(), 'restored');
-  expect(await agent.run(['restore', target])).toMatchObject({ exitCode: 0 });
-  expect(execFileSync('diff', ['-r', folder, target]).toString()).toBe('');
 }
 
 describe('archive, where a name is taken by another kind of chunk', () => {

@@ -174,6 +174,14 @@ describe('uploadFiletrees', () => {
 describe('markKnownFiletrees', () => {
   const tree = { '': ['r'], a: ['x'], 'a/b': ['y'], 'a/b/c': ['z'], d: ['w'] };
 
+  /** As it was when it was archived. */
+  async function oldContext(service: FakeService): Promise<ArchiveContext> {
+    const { context } = await archiveContext(service);
+    fill(context, tree);
+    await build(context);
+    return context;
+  }
+
   async function archived(service: FakeService): Promise<SnapshotInfo> {
     const { context } = await archiveContext(service);
     fill(context, tree);
@@ -202,10 +210,8 @@ describe('markKnownFiletrees', () => {
     fill(context, { ...tree, d: ['w', 'new'] });
     await build(context);
     const cache = await openCache();
-    const old = await archiveContext(service);
-    fill(old.context, tree);
-    await build(old.context);
-    cache.rememberSnapshot('test:/folder', newest.name, old.context.run.nodeHashes());
+    const old = await oldContext(service);
+    cache.rememberSnapshot('test:/folder', newest.name, old.run.nodeHashes());
     service.requests.length = 0;
     await mark(context, newest, cache);
     expect(service.requests).toEqual([]);
@@ -224,10 +230,7 @@ describe('markKnownFiletrees', () => {
     for (const path of ['', 'a', 'a/b', 'a/b/c']) {
       const service = await startFakeService();
       const newest = await archived(service);
-      const old = await archiveContext(service);
-      fill(old.context, tree);
-      await build(old.context);
-      spoil(service, `filetrees/${nodeAt(old.context, path)}`);
+      spoil(service, `filetrees/${nodeAt(await oldContext(service), path)}`);
       const { context } = await archiveContext(service);
       fill(context, { ...tree, 'a/b/c': ['z', 'new'] });
       const root = await build(context);
@@ -245,11 +248,9 @@ describe('markKnownFiletrees', () => {
   it('brings back what is lost below an old node that cannot be read', async () => {
     const service = await startFakeService();
     const newest = await archived(service);
-    const old = await archiveContext(service);
-    fill(old.context, tree);
-    await build(old.context);
-    service.blobs.delete(`filetrees/${nodeAt(old.context, 'a')}`);
-    service.blobs.delete(`filetrees/${nodeAt(old.context, 'a/b/c')}`);
+    const old = await oldContext(service);
+    service.blobs.delete(`filetrees/${nodeAt(old, 'a')}`);
+    service.blobs.delete(`filetrees/${nodeAt(old, 'a/b/c')}`);
     const { context } = await archiveContext(service);
     fill(context, { ...tree, a: ['x', 'new'] });
     await build(context);
